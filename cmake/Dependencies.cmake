@@ -1,0 +1,12 @@
+# Everything comes from the system's packages; tools/install-deps installs what is missing.
+include(GNUInstallDirs)
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+if(NOT GLASSFORMER_STD_THREADS)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+endif()
+if(GLASSFORMER_CUDA)
+  find_package(CUDAToolkit REQUIRED)
+endif()

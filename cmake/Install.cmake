@@ -1,0 +1,21 @@
+# A user's program finds the library with find_package(glassformer) and with pkg-config.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS glassformer EXPORT glassformer-targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/glassformer ${PROJECT_BINARY_DIR}/include/glassformer
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT glassformer-targets NAMESPACE glassformer::
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/glassformer)
+configure_package_config_file(
+  cmake/glassformer-config.cmake.in ${PROJECT_BINARY_DIR}/glassformer-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/glassformer)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/glassformer-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+configure_file(cmake/glassformer.pc.in ${PROJECT_BINARY_DIR}/glassformer.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/glassformer-config.cmake
+              ${PROJECT_BINARY_DIR}/glassformer-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/glassformer)
+install(FILES ${PROJECT_BINARY_DIR}/glassformer.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

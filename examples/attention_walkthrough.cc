@@ -1,0 +1,2 @@
+#include "glassformer/glassformer.h"
+int main() {}

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "glassformer/base/random.h"
+#include "glassformer/tensor/tensor.h"
+
+namespace glassformer {
+
+// Adds d loss / d leaf into the grad() of every leaf that requires it. The tape behind `loss` is
+// used up. Throws AutogradError if loss is not on the tape, if part of it was used before, or if a
+// tensor that it needs was changed in place; ShapeError unless loss has one element.
+void backward(const Tensor& loss);
+
+// The same from several outputs, with their gradients given.
+void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients);
+
+// Runs a block without keeping what its backward needs; the backward runs the block again. What the
+// block draws from `random` is the same both times.
+using Block = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+std::vector<Tensor> checkpoint(const Block& block, const std::vector<Tensor>& inputs,
+                               Generator* random = nullptr);
+
+}  // namespace glassformer

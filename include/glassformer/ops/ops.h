@@ -1,0 +1,11 @@
+#pragma once
+
+// Every op.
+
+#include "glassformer/ops/arithmetic.h"  // IWYU pragma: export
+#include "glassformer/ops/backward.h"    // IWYU pragma: export
+#include "glassformer/ops/copy.h"        // IWYU pragma: export
+#include "glassformer/ops/create.h"      // IWYU pragma: export
+#include "glassformer/ops/reduce.h"      // IWYU pragma: export
+#include "glassformer/ops/softmax.h"     // IWYU pragma: export
+#include "glassformer/ops/view.h"        // IWYU pragma: export

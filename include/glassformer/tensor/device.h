@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace glassformer {
+
+// ref:  the naive kernels, in memory of their own that only they may touch;
+// cpu:  the fast kernels in host memory;
+// cuda: NVIDIA GPUs, where the backend was built in and a GPU is there.
+enum class Device : uint8_t { kRef, kCpu, kCuda };
+inline constexpr int kDeviceCount = 3;
+
+std::string_view name_of(Device device);
+
+// Throws ValueError for an unknown name.
+Device device_from_name(std::string_view name);
+
+bool is_available(Device device);
+
+}  // namespace glassformer

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "glassformer/tensor/tensor.h"
+
+namespace glassformer {
+
+// Takes the gradients of an op's outputs (undefined where none came) and gives those of its inputs
+// (undefined where none is needed), in order.
+using BackwardClosure = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+// Sums gradients; into may be undefined. The result is the caller's alone to keep.
+using Accumulate = Tensor (*)(Tensor into, Tensor gradient);
+
+// True if the op that reads `x` must be recorded for its sake.
+bool needs_grad(const Tensor& x);
+
+// Puts an op on the tape: marks `outputs` as made from `inputs`. Does nothing where recording is
+// off or no input needs a gradient, unless `always` (for ops whose closure reaches parameters that
+// are not among its inputs).
+void record(const char* op, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
+            BackwardClosure backward, bool always = false);
+
+// Walks the tape back from `roots`, newest entry first, and adds into the grad() of every leaf.
+// Each entry is used up; meeting it again throws AutogradError.
+void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,
+                  Accumulate accumulate);
+
+// A tensor kept for the backward. get() throws AutogradError if its memory was changed in place
+// since. Holds no reference to the tape, so that an op may save its own output.
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  SavedTensor(const char* op, const Tensor& tensor);
+  Tensor get() const;  // undefined where an undefined tensor was saved
+
+ private:
+  const char* op_ = "";
+  Tensor tensor_;
+  uint32_t version_ = 0;
+};
+
+}  // namespace glassformer

@@ -1,0 +1,51 @@
+#include "base/cpu_info.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+#endif
+
+namespace glassformer {
+namespace {
+
+#if defined(__x86_64__) && defined(__linux__)
+uint64_t enabled_state() {
+  uint32_t low = 0, high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (static_cast<uint64_t>(high) << 32) | low;
+}
+
+bool ask_for_amx() {
+  constexpr unsigned kOsxsave = 1U << 27, kAmxBf16 = 1U << 22, kAmxTile = 1U << 24;
+  constexpr uint64_t kTileState = (1U << 17) | (1U << 18);
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & kOsxsave)) return false;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  if (!(d & kAmxBf16) || !(d & kAmxTile)) return false;
+  if ((enabled_state() & kTileState) != kTileState) return false;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#else
+bool ask_for_amx() { return false; }
+#endif
+
+bool turned_off() {
+  const char* value = std::getenv("GLASSFORMER_AMX");
+  return value != nullptr && std::string_view(value) == "0";
+}
+
+}  // namespace
+
+bool amx_bf16_usable() {
+  static const bool usable = !turned_off() && ask_for_amx();
+  return usable;
+}
+
+}  // namespace glassformer

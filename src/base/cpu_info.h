@@ -1,0 +1,10 @@
+#pragma once
+
+namespace glassformer {
+
+// True where the bfloat16 tile instructions (AMX) exist, the operating system saves their state and
+// this process was allowed to use them. GLASSFORMER_AMX=0 in the environment turns them off.
+// Asked once; the processor's words alone are not enough: virtual machines are seen to hide parts.
+bool amx_bf16_usable();
+
+}  // namespace glassformer

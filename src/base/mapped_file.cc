@@ -1,0 +1,45 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace glassformer {
+namespace {
+
+// Closes the descriptor on every way out; a mapping does not need it any more.
+struct Descriptor {
+  int value;
+  ~Descriptor() {
+    if (value >= 0) close(value);
+  }
+};
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  require<FileError>(file.value >= 0, "{}: expected a file that can be read, found: {}",
+                     path.string(), std::strerror(errno));
+  struct stat status {};
+  require<FileError>(fstat(file.value, &status) == 0 && S_ISREG(status.st_mode),
+                     "{}: expected a regular file, found something else", path.string());
+  bytes_ = static_cast<size_t>(status.st_size);
+  if (bytes_ == 0) return;  // an empty mapping is not allowed, and not needed
+  void* mapped = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file.value, 0);
+  require<FileError>(mapped != MAP_FAILED, "{}: expected a file that can be mapped, found: {}",
+                     path.string(), std::strerror(errno));
+  data_ = static_cast<std::byte*>(mapped);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+}  // namespace glassformer

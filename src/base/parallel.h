@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace glassformer {
+
+// A non-owning reference to a callable: one indirect call, no allocation.
+template <class Signature>
+class FunctionRef;
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
+  FunctionRef(F&& f)  // NOLINT(google-explicit-constructor): callables convert at the call site
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* object, Args... args) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(args...);
+        }) {}
+  R operator()(Args... args) const { return call_(object_, args...); }
+
+ private:
+  void* object_;
+  R (*call_)(void*, Args...);
+};
+
+// The one thread pool. Both run on the calling thread alone when they are nested or when there is
+// one thread or one piece of work; an exception in a body is rethrown to the caller after the rest
+// has finished.
+
+// body(i) for every i in [0, count), handed out one at a time: for tasks of unequal cost.
+void parallel_tasks(int64_t count, FunctionRef<void(int64_t)> body);
+
+// body(begin, end) over at most num_threads() contiguous ranges that cover [0, count), none smaller
+// than `grain` unless it is the last: for even work over memory.
+void parallel_ranges(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
+
+// body(worker, workers) once on each thread: for kernels that hand out their own work. Inside,
+// `workers` may be 1.
+void parallel_workers(int wanted, FunctionRef<void(int, int)> body);
+
+}  // namespace glassformer

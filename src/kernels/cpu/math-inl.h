@@ -1,0 +1,375 @@
+// Elementary functions on f32 vectors, and conversions between memory types and f32.
+//
+// Included once per Highway target, so the guard flips with it. Every function takes the tag `d` of
+// its f32 vectors (any size); lanes do not mix, NaN goes in and comes out.
+// Largest errors measured over all floats in range are given with each function, in ulps of the
+// result or as an absolute error, on AVX-512.
+
+#if defined(GLASSFORMER_KERNELS_CPU_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GLASSFORMER_KERNELS_CPU_MATH_INL_H_
+#undef GLASSFORMER_KERNELS_CPU_MATH_INL_H_
+#else
+#define GLASSFORMER_KERNELS_CPU_MATH_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// ------------------------------------------------------------------------------------ memory types
+// float, hwy::bfloat16_t and hwy::float16_t are read as f32 and written rounded to nearest even.
+// No pointer needs alignment.
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadF32(D d, const float* HWY_RESTRICT p) {
+  return hn::LoadU(d, p);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadF32(D d, const hwy::bfloat16_t* HWY_RESTRICT p) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::RebindToUnsigned<D> d32;
+  const auto bits = hn::LoadU(d16, reinterpret_cast<const uint16_t*>(p));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
+}
+
+template <class D>
+HWY_INLINE void StoreF32(hn::Vec<D> v, D d, float* HWY_RESTRICT p) {
+  hn::StoreU(v, d, p);
+}
+
+// Highway's own conversion truncates.
+template <class D>
+HWY_INLINE void StoreF32(hn::Vec<D> v, D /*d*/, hwy::bfloat16_t* HWY_RESTRICT p) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<uint16_t, D> d16;
+  const auto bits = hn::BitCast(du, v);
+  const auto upper = hn::ShiftRight<16>(bits);
+  const auto half = hn::Add(hn::Set(du, 0x7FFFu), hn::And(upper, hn::Set(du, 1u)));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, half));
+  const auto quiet = hn::Or(upper, hn::Set(du, 0x40u));  // the carry could turn a NaN into a number
+  const auto nan = hn::RebindMask(du, hn::IsNaN(v));
+  const auto out = hn::BitCast(di, hn::IfThenElse(nan, quiet, rounded));
+  hn::StoreU(hn::DemoteTo(d16, out), d16, reinterpret_cast<uint16_t*>(p));
+}
+
+#if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM_A64
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadF32(D d, const hwy::float16_t* HWY_RESTRICT p) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, D>(), p));
+}
+
+template <class D>
+HWY_INLINE void StoreF32(hn::Vec<D> v, D /*d*/, hwy::float16_t* HWY_RESTRICT p) {
+  const hn::Rebind<hwy::float16_t, D> d16;
+  hn::StoreU(hn::DemoteTo(d16, v), d16, p);
+}
+
+#else  // Highway's emulation truncates and loses infinities, and SSE4 has no instruction for it.
+
+HWY_INLINE float FloatFromHalf(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
+  const uint32_t rest = half & 0x7FFFu;
+  uint32_t bits = sign;
+  if (rest >= 0x7C00u) {
+    bits |= 0x7F800000u | ((rest & 0x3FFu) << 13);
+  } else if (rest >= 0x400u) {
+    bits |= (rest << 13) + ((127u - 15u) << 23);
+  } else {  // zero or subnormal: mantissa · 2^-24, exact in f32
+    const float magnitude = static_cast<float>(rest) * 0x1p-24f;
+    memcpy(&bits, &magnitude, sizeof(bits));
+    bits |= sign;
+  }
+  float out;
+  memcpy(&out, &bits, sizeof(out));
+  return out;
+}
+
+HWY_INLINE uint16_t HalfFromFloat(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof(bits));
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  bits &= 0x7FFFFFFFu;
+  uint32_t out;
+  if (bits > 0x7F800000u) {
+    out = 0x7E00u | ((bits >> 13) & 0x3FFu);
+  } else if (bits >= 0x477FF000u) {  // rounds to 2^16 or more
+    out = 0x7C00u;
+  } else if (bits >= 0x38800000u) {
+    out = (bits - ((127u - 15u) << 23) + 0xFFFu + ((bits >> 13) & 1u)) >> 13;
+  } else {  // subnormal: adding 1/2 leaves round(x·2^24) in the low bits
+    float magnitude;
+    memcpy(&magnitude, &bits, sizeof(bits));
+    magnitude += 0.5f;
+    memcpy(&out, &magnitude, sizeof(out));
+    out -= 0x3F000000u;
+  }
+  return static_cast<uint16_t>(sign | out);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadF32(D d, const hwy::float16_t* HWY_RESTRICT p) {
+  HWY_ALIGN float wide[hn::MaxLanes(D())];
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    uint16_t half;
+    memcpy(&half, p + i, sizeof(half));
+    wide[i] = FloatFromHalf(half);
+  }
+  return hn::Load(d, wide);
+}
+
+template <class D>
+HWY_INLINE void StoreF32(hn::Vec<D> v, D d, hwy::float16_t* HWY_RESTRICT p) {
+  HWY_ALIGN float wide[hn::MaxLanes(D())];
+  hn::Store(v, d, wide);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    const uint16_t half = HalfFromFloat(wide[i]);
+    memcpy(p + i, &half, sizeof(half));
+  }
+}
+
+#endif
+
+// The first `count` < Lanes(d) elements, the other lanes zero; nothing beyond them is touched.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> LoadF32N(D d, const T* HWY_RESTRICT p, size_t count) {
+  HWY_ALIGN T block[hn::MaxLanes(D())] = {};
+  memcpy(block, p, count * sizeof(T));
+  return LoadF32(d, block);
+}
+
+template <class D, class T>
+HWY_INLINE void StoreF32N(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t count) {
+  HWY_ALIGN T block[hn::MaxLanes(D())];
+  StoreF32(v, d, block);
+  memcpy(p, block, count * sizeof(T));
+}
+
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86  // masked memory operations that cannot fault
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadF32N(D d, const float* HWY_RESTRICT p, size_t count) {
+  return hn::MaskedLoad(hn::FirstN(d, count), d, p);
+}
+
+template <class D>
+HWY_INLINE void StoreF32N(hn::Vec<D> v, D d, float* HWY_RESTRICT p, size_t count) {
+  hn::BlendedStore(v, hn::FirstN(d, count), d, p);
+}
+
+#endif
+
+// ------------------------------------------------------------------------------------ functions
+
+// c[0] + c[1]·x + … + c[n-1]·x^(n-1), by Horner's rule.
+template <class D, size_t kTerms>
+HWY_INLINE hn::Vec<D> Polynomial(D d, hn::Vec<D> x, const float (&c)[kTerms]) {
+  auto sum = hn::Set(d, c[kTerms - 1]);
+  for (size_t i = kTerms - 1; i-- > 0;) sum = hn::MulAdd(sum, x, hn::Set(d, c[i]));
+  return sum;
+}
+
+// e^x. Results below the smallest normal number are 0, e^-inf = 0, e^inf = inf.
+// x = n·ln 2 + r with |r| <= ln 2 / 2, and e^x = 2^n · e^r.
+template <class D>
+HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
+  const hn::RebindToSigned<D> di;
+  // 1.5·2^23 pushes the fraction out of the mantissa: the low bits are then n itself.
+  const auto magic = hn::Set(d, 12582912.0f);
+  const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
+  const auto n = hn::Sub(shifted, magic);
+  auto r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);  // exact: nine bits of ln 2
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  constexpr float kTerms[] = {5.0000001201e-1f, 1.6666665459e-1f, 4.1665795894e-2f,
+                              8.3334519073e-3f, 1.3981999507e-3f, 1.9875691500e-4f};
+  const auto one = hn::Set(d, 1.0f);
+  const auto p = hn::Add(hn::MulAdd(Polynomial(d, r, kTerms), hn::Mul(r, r), r), one);
+  // Adding n to the exponent bits of p is exact for every result between the two limits.
+  const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
+  auto y = hn::BitCast(d, hn::Add(hn::BitCast(di, p), scale));
+  y = hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.7228394f)), hn::Inf(d), y);
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.3365402f)), hn::Zero(d), y);
+}
+
+namespace math {
+
+// erf(z) for |z| <= kErfSplit, an odd polynomial.
+constexpr float kErfSplit = 0.927734375f;
+template <class D>
+HWY_INLINE hn::Vec<D> ErfNear(D d, hn::Vec<D> z) {
+  constexpr float kTerms[] = {1.28379166e-1f,  -3.76125336e-1f, 1.12819925e-1f,
+                              -2.67681349e-2f, 4.99119423e-3f,  -5.96761703e-4f};
+  return hn::MulAdd(Polynomial(d, hn::Mul(z, z), kTerms), z, z);
+}
+
+// erfc(t) = e^(-t - t·P(t)) for t >= kErfSplit, so that erf = 1 - erfc loses nothing.
+template <class D>
+HWY_INLINE hn::Vec<D> ErfcFar(D d, hn::Vec<D> t) {
+  constexpr float kTerms[] = {-1.28717512e-1f, -6.34846687e-1f, -1.06777877e-1f, 2.42546219e-2f,
+                              -3.88396438e-3f, 3.83197126e-4f,  -1.72853470e-5f};
+  return Exp(d, hn::MulSub(Polynomial(d, t, kTerms), t, t));
+}
+
+}  // namespace math
+
+// erf(x), to 1.0 ulp. Coefficients by N. Juffa.
+template <class D>
+HWY_INLINE hn::Vec<D> Erf(D d, hn::Vec<D> x) {
+  const auto t = hn::Abs(x);
+  const auto far = hn::CopySignToAbs(hn::Sub(hn::Set(d, 1.0f), math::ErfcFar(d, t)), x);
+  return hn::IfThenElse(hn::Gt(t, hn::Set(d, math::kErfSplit)), far, math::ErfNear(d, x));
+}
+
+// tanh(x): an odd polynomial near zero, 1 - 2 / (1 + e^2|x|) elsewhere.
+template <class D>
+HWY_INLINE hn::Vec<D> Tanh(D d, hn::Vec<D> x) {
+  constexpr float kTerms[] = {-3.33327681e-1f, 1.33152470e-1f, -5.23025477e-2f, 1.57394409e-2f};
+  const auto t = hn::Abs(x);
+  const auto square = hn::Mul(x, x);
+  const auto near = hn::MulAdd(hn::Mul(Polynomial(d, square, kTerms), square), x, x);
+  const auto one = hn::Set(d, 1.0f);
+  const auto two = hn::Set(d, 2.0f);
+  const auto far = hn::Sub(one, hn::Div(two, hn::Add(one, Exp(d, hn::Add(t, t)))));
+  return hn::IfThenElse(hn::Gt(t, hn::Set(d, 0.55f)), hn::CopySignToAbs(far, x), near);
+}
+
+// σ(x) = 1 / (1 + e^-x).
+template <class D>
+HWY_INLINE hn::Vec<D> Sigmoid(D d, hn::Vec<D> x) {
+  const auto one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+}
+
+namespace math {
+
+// σ(x) and 1 - σ(x), each to full relative precision: their product does not cancel.
+// |x| <= 80, so that neither e^-x nor σ overflows.
+template <class D>
+struct SigmoidPair {
+  hn::Vec<D> value, complement;
+};
+template <class D>
+HWY_INLINE SigmoidPair<D> SigmoidBoth(D d, hn::Vec<D> x) {
+  const auto one = hn::Set(d, 1.0f);
+  const auto e = Exp(d, hn::Neg(x));
+  const auto value = hn::Div(one, hn::Add(one, e));
+  return {value, hn::Mul(e, value)};
+}
+
+// Beyond ±limit, ±limit; NaN stays. Where a derivative is flat it spares 0 · inf.
+template <class D>
+HWY_INLINE hn::Vec<D> ClampMagnitude(D d, hn::Vec<D> x, float limit) {
+  const auto bound = hn::Set(d, limit);
+  return hn::IfThenElse(hn::Gt(hn::Abs(x), bound), hn::CopySign(bound, x), x);
+}
+
+}  // namespace math
+
+// ------------------------------------------------------------------------------------ activations
+// Each with its derivative with respect to x, given x.
+
+template <class D>
+HWY_INLINE hn::Vec<D> Relu(D d, hn::Vec<D> x) {
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);  // not Max: NaN stays
+}
+template <class D>
+HWY_INLINE hn::Vec<D> ReluGradient(D d, hn::Vec<D> x) {
+  return hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), hn::Set(d, 1.0f));
+}
+
+namespace math {
+
+// Φ(x) = erfc(-x/√2) / 2, the normal distribution function; small values keep their precision.
+template <class D>
+HWY_INLINE hn::Vec<D> NormalCdf(D d, hn::Vec<D> x) {
+  const auto half = hn::Set(d, 0.5f);
+  const auto z = hn::Mul(x, hn::Set(d, 0.707106781f));
+  const auto t = hn::Abs(z);
+  const auto tail = hn::Mul(half, ErfcFar(d, t));
+  const auto far = hn::IfThenElse(hn::Lt(z, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
+  const auto near = hn::MulAdd(half, ErfNear(d, z), half);
+  return hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfSplit)), far, near);
+}
+
+// 2u where u = √(2/π)·(x + 0.044715·x³): (1 + tanh u) / 2 = σ(2u).
+constexpr float kGeluLinear = 1.59576912f;   // 2·√(2/π)
+constexpr float kGeluCubic = 0.0713548163f;  // 0.044715 times that
+template <class D>
+HWY_INLINE hn::Vec<D> GeluTanhArgument(D d, hn::Vec<D> x) {
+  const auto factor = hn::MulAdd(hn::Mul(x, x), hn::Set(d, kGeluCubic), hn::Set(d, kGeluLinear));
+  return hn::Mul(x, factor);
+}
+
+}  // namespace math
+
+// x · Φ(x).
+template <class D>
+HWY_INLINE hn::Vec<D> GeluExact(D d, hn::Vec<D> x) {
+  return hn::Mul(x, math::NormalCdf(d, x));
+}
+// Φ(x) + x · φ(x), with φ(x) = e^(-x²/2) / √(2π).
+template <class D>
+HWY_INLINE hn::Vec<D> GeluExactGradient(D d, hn::Vec<D> x) {
+  x = math::ClampMagnitude(d, x, 16.0f);
+  const auto density =
+      hn::Mul(Exp(d, hn::Mul(hn::Mul(x, x), hn::Set(d, -0.5f))), hn::Set(d, 0.398942280f));
+  return hn::MulAdd(x, density, math::NormalCdf(d, x));
+}
+
+// x · (1 + tanh u) / 2 with u = √(2/π)·(x + 0.044715·x³).
+template <class D>
+HWY_INLINE hn::Vec<D> GeluTanh(D d, hn::Vec<D> x) {
+  return hn::Mul(x, Sigmoid(d, math::GeluTanhArgument(d, x)));
+}
+// s + x · s·(1 - s) · 2u', with s = σ(2u).
+template <class D>
+HWY_INLINE hn::Vec<D> GeluTanhGradient(D d, hn::Vec<D> x) {
+  x = math::ClampMagnitude(d, x, 9.5f);  // 2u = ±76
+  const auto s = math::SigmoidBoth(d, math::GeluTanhArgument(d, x));
+  const auto slope =
+      hn::MulAdd(hn::Mul(x, x), hn::Set(d, 3.0f * math::kGeluCubic), hn::Set(d, math::kGeluLinear));
+  return hn::MulAdd(hn::Mul(x, slope), hn::Mul(s.value, s.complement), s.value);
+}
+
+// x · σ(x).
+template <class D>
+HWY_INLINE hn::Vec<D> Silu(D d, hn::Vec<D> x) {
+  return hn::Mul(x, Sigmoid(d, x));
+}
+// s · (1 + x · (1 - s)), with s = σ(x).
+template <class D>
+HWY_INLINE hn::Vec<D> SiluGradient(D d, hn::Vec<D> x) {
+  x = math::ClampMagnitude(d, x, 80.0f);
+  const auto s = math::SigmoidBoth(d, x);
+  return hn::MulAdd(hn::Mul(s.value, x), s.complement, s.value);
+}
+
+// s · (1 - s).
+template <class D>
+HWY_INLINE hn::Vec<D> SigmoidGradient(D d, hn::Vec<D> x) {
+  const auto s = math::SigmoidBoth(d, math::ClampMagnitude(d, x, 80.0f));
+  return hn::Mul(s.value, s.complement);
+}
+
+// 1 - t².
+template <class D>
+HWY_INLINE hn::Vec<D> TanhGradient(D d, hn::Vec<D> x) {
+  const auto t = Tanh(d, x);
+  return hn::NegMulAdd(t, t, hn::Set(d, 1.0f));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

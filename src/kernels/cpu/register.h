@@ -1,0 +1,17 @@
+#pragma once
+
+#include "kernels/table.h"
+
+// The ops of this backend, one line each: X(name) stands for cpu/name.cc and its register_name().
+#define GLASSFORMER_CPU_KERNELS(X) \
+  X(copy)                          \
+  X(softmax)
+
+namespace glassformer::cpu {
+
+// Each adds one op's kernels for the dtypes it has; the naive ones stand in for the rest.
+#define GLASSFORMER_DECLARE(name) void register_##name();
+GLASSFORMER_CPU_KERNELS(GLASSFORMER_DECLARE)
+#undef GLASSFORMER_DECLARE
+
+}  // namespace glassformer::cpu

@@ -1,0 +1,134 @@
+// Loops over the rows of contiguous tensors, for kernels that work along the last axis.
+//
+// Included once per Highway target, so the guard flips with it. Lambdas take f32 vectors; memory
+// may be float, bfloat16 or float16. Sums keep one accumulator a lane and add the lanes in order:
+// the bits depend on the row and the target alone.
+
+#if defined(GLASSFORMER_KERNELS_CPU_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GLASSFORMER_KERNELS_CPU_ROW_INL_H_
+#undef GLASSFORMER_KERNELS_CPU_ROW_INL_H_
+#else
+#define GLASSFORMER_KERNELS_CPU_ROW_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "base/parallel.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/dispatch.h"
+#include "kernels/cpu/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Row `row` of a contiguous [rows, width] tensor as memory of type T. Writable: kernels know which
+// of their tensors are results.
+template <class T>
+HWY_INLINE T* RowOf(const T* /*type*/, const Tensor& tensor, int64_t row, int64_t width) {
+  return output<T>(tensor) + row * width;
+}
+
+// body(T* type, width, row) for every row of x, over the threads.
+template <class F>
+HWY_INLINE void ForRows(const Tensor& x, F&& body) {
+  const int64_t width = width_of(x);
+  visit_memory_type(x.dtype(), [&](auto* type) HWY_ATTR {
+    parallel_ranges(rows_of(x), row_grain(width), [&](int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t row = begin; row < end; ++row) body(type, width, row);
+    });
+  });
+}
+
+// v in the first `count` lanes, zero in the others.
+template <class D>
+HWY_INLINE hn::Vec<D> FirstOf(D d, hn::Vec<D> v, size_t count) {
+  return count >= hn::Lanes(d) ? v : hn::IfThenElseZero(hn::FirstN(d, count), v);
+}
+
+// The lanes of v added up.
+template <class D>
+HWY_INLINE float SumLanes(D d, hn::Vec<D> v) {
+  return hn::GetLane(hn::SumOfLanes(d, v));
+}
+
+// f(vector, count) over a row; the last vector may have count < Lanes, the rest being zeros.
+template <class T, class F>
+HWY_INLINE void ReadRow(const T* HWY_RESTRICT x, int64_t width, F&& f) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= width; i += lanes) f(LoadF32(d, x + i), hn::Lanes(d));
+  if (i < width) {
+    const auto count = static_cast<size_t>(width - i);
+    f(LoadF32N(d, x + i, count), count);
+  }
+}
+
+// y = f(x, count), element by element; y may be x.
+template <class T, class U, class F>
+HWY_INLINE void MapRow(const T* x, U* y, int64_t width, F&& f) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= width; i += lanes) StoreF32(f(LoadF32(d, x + i), hn::Lanes(d)), d, y + i);
+  if (i < width) {
+    const auto count = static_cast<size_t>(width - i);
+    StoreF32N(f(LoadF32N(d, x + i, count), count), d, y + i, count);
+  }
+}
+
+// y = f(a, b), element by element; y may be a or b.
+template <class A, class B, class U, class F>
+HWY_INLINE void MapRows(const A* a, const B* b, U* y, int64_t width, F&& f) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= width; i += lanes)
+    StoreF32(f(LoadF32(d, a + i), LoadF32(d, b + i)), d, y + i);
+  if (i < width) {
+    const auto count = static_cast<size_t>(width - i);
+    StoreF32N(f(LoadF32N(d, a + i, count), LoadF32N(d, b + i, count)), d, y + i, count);
+  }
+}
+
+template <class T>
+HWY_INLINE float RowMax(const T* x, int64_t width) {
+  const hn::ScalableTag<float> d;
+  const auto lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
+  auto most = lowest;
+  ReadRow(x, width, [&](auto v, size_t count) HWY_ATTR {
+    if (count < hn::Lanes(d)) v = hn::IfThenElse(hn::FirstN(d, count), v, lowest);
+    most = hn::Max(most, v);
+  });
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+template <class A, class B>
+HWY_INLINE float RowDot(const A* a, const B* b, int64_t width) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sum0 = hn::Zero(d), sum1 = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + 2 * lanes <= width; i += 2 * lanes) {
+    sum0 = hn::MulAdd(LoadF32(d, a + i), LoadF32(d, b + i), sum0);
+    sum1 = hn::MulAdd(LoadF32(d, a + i + lanes), LoadF32(d, b + i + lanes), sum1);
+  }
+  for (; i + lanes <= width; i += lanes)
+    sum0 = hn::MulAdd(LoadF32(d, a + i), LoadF32(d, b + i), sum0);
+  if (i < width) {
+    const auto count = static_cast<size_t>(width - i);
+    sum1 = hn::MulAdd(LoadF32N(d, a + i, count), LoadF32N(d, b + i, count), sum1);
+  }
+  return SumLanes(d, hn::Add(sum0, sum1));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,314 @@
+// The f32 register-tile product shared by the GEMM and by attention.
+//
+// Included once per Highway target, so the guard flips with it. Everything lives in
+// glassformer::cpu::HWY_NAMESPACE and owns no memory. Fixed-size vectors only: build without the
+// scalable targets (SVE, RVV).
+//
+// Reproducibility: every element of C is one chain of fused multiply-adds over k in ascending order
+// that starts from zero, and is added to the old C once, at the end. Its bits depend on its row of
+// A, its column of B and the target, never on m, n or where a tile begins.
+
+#if defined(GLASSFORMER_KERNELS_CPU_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GLASSFORMER_KERNELS_CPU_TILE_INL_H_
+#undef GLASSFORMER_KERNELS_CPU_TILE_INL_H_
+#else
+#define GLASSFORMER_KERNELS_CPU_TILE_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Rows and columns of the register tile. The accumulators (kMr × kNr/kLanes vectors), one row of B
+// and one broadcast of A must fit the register file: 32 vectors on AVX-512 and Arm, else 16.
+constexpr size_t kLanes = HWY_LANES(float);
+#if HWY_TARGET == HWY_SCALAR
+constexpr size_t kVectors = 4;
+constexpr size_t kMr = 2;
+#elif HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr size_t kVectors = 2;
+constexpr size_t kMr = 12;
+#else
+constexpr size_t kVectors = 2;
+constexpr size_t kMr = 6;
+#endif
+constexpr size_t kNr = kVectors * kLanes;
+
+// Floats that PackPanels writes for a K×N matrix.
+constexpr size_t PackedFloats(size_t k, size_t n) { return (n + kNr - 1) / kNr * kNr * k; }
+
+// Rows are cut into the fewest strips of at most kMr rows, as even as can be: 13 rows as 7 + 6, for
+// a strip of one row would spend the time of four. Strip s begins at StripBegin(s, m).
+constexpr size_t StripCount(size_t m) { return (m + kMr - 1) / kMr; }
+constexpr size_t StripBegin(size_t s, size_t m) { return s * m / StripCount(m); }
+
+// ------------------------------------------------------------------------------------ packing
+
+namespace tile {
+
+using DF = hn::ScalableTag<float>;
+using DU = hn::ScalableTag<uint32_t>;
+using VU = hn::Vec<DU>;
+
+// bfloat16 travels as its raw bits: the upper half of the float.
+HWY_INLINE float Widen(float x) { return x; }
+HWY_INLINE float Widen(uint16_t bits) {
+  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float x;
+  memcpy(&x, &wide, sizeof(x));
+  return x;
+}
+
+HWY_INLINE hn::Vec<DF> LoadWide(const float* p) { return hn::LoadU(DF(), p); }
+HWY_INLINE hn::Vec<DF> LoadWide(const uint16_t* p) {
+  const hn::Rebind<uint16_t, DF> du16;
+  return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(DU(), hn::LoadU(du16, p))));
+}
+
+// One row of a panel from contiguous memory: `columns` of them, then zeros.
+template <class T>
+HWY_INLINE void PackRow(const T* HWY_RESTRICT src, size_t columns, float* HWY_RESTRICT dst) {
+  if (columns >= kNr) {
+    HWY_UNROLL(4)
+    for (size_t v = 0; v < kVectors; ++v)
+      hn::StoreU(LoadWide(src + v * kLanes), DF(), dst + v * kLanes);
+    return;
+  }
+  for (size_t j = 0; j < columns; ++j) dst[j] = Widen(src[j]);
+  for (size_t j = columns; j < kNr; ++j) dst[j] = 0.0f;
+}
+
+#if HWY_TARGET != HWY_SCALAR
+
+constexpr size_t kBlocks = kLanes / 4;  // 128-bit blocks in a vector
+
+// Blocks b = 0.. of the result are the 16 bytes at p + (4b)·stride bytes.
+HWY_INLINE VU GatherBlocks(const uint8_t* p, size_t stride) {
+  const hn::FixedTag<uint32_t, 4> d4;
+  const auto block = [&](size_t b) HWY_ATTR {
+    return hn::LoadU(d4, reinterpret_cast<const uint32_t*>(p + 4 * b * stride));
+  };
+#if HWY_MAX_BYTES == 64
+  const hn::FixedTag<uint32_t, 8> d8;
+  return hn::Combine(DU(), hn::Combine(d8, block(3), block(2)),
+                     hn::Combine(d8, block(1), block(0)));
+#elif HWY_MAX_BYTES == 32
+  return hn::Combine(DU(), block(1), block(0));
+#else
+  return block(0);
+#endif
+}
+
+HWY_INLINE void StoreRow(VU row, size_t p, const float*, float* HWY_RESTRICT dst) {
+  hn::StoreU(hn::BitCast(DF(), row), DF(), dst + p * kNr);
+}
+// 32-bit units of bfloat16 are rows 2p (low half) and 2p + 1.
+HWY_INLINE void StoreRow(VU row, size_t p, const uint16_t*, float* HWY_RESTRICT dst) {
+  const auto odd = hn::And(row, hn::Set(DU(), 0xFFFF0000u));
+  hn::StoreU(hn::BitCast(DF(), hn::ShiftLeft<16>(row)), DF(), dst + 2 * p * kNr);
+  hn::StoreU(hn::BitCast(DF(), odd), DF(), dst + (2 * p + 1) * kNr);
+}
+
+// Transposes kLanes columns of kLanes 32-bit units, column j contiguous at src + j·stride. The
+// first step is done by the loads (each brings 128-bit blocks of four columns together), and a
+// whole cache line is consumed at once: with a stride of some pages all columns share one set of
+// the L1 cache.
+template <class T>
+HWY_INLINE void TransposeBlock(const T* HWY_RESTRICT src, size_t stride, float* HWY_RESTRICT dst) {
+  const uint8_t* bytes = reinterpret_cast<const uint8_t*>(src);
+  stride *= sizeof(T);
+  VU v[4][kBlocks];
+  HWY_UNROLL(4)
+  for (size_t q = 0; q < 4; ++q) {
+    HWY_UNROLL(4)
+    for (size_t g = 0; g < kBlocks; ++g)
+      v[q][g] = GatherBlocks(bytes + q * stride + 16 * g, stride);
+  }
+  const hn::RepartitionToWide<DU> d64;
+  const DU d;
+  HWY_UNROLL(4)
+  for (size_t g = 0; g < kBlocks; ++g) {
+    const auto lo01 = hn::BitCast(d64, hn::InterleaveLower(d, v[0][g], v[1][g]));
+    const auto hi01 = hn::BitCast(d64, hn::InterleaveUpper(d, v[0][g], v[1][g]));
+    const auto lo23 = hn::BitCast(d64, hn::InterleaveLower(d, v[2][g], v[3][g]));
+    const auto hi23 = hn::BitCast(d64, hn::InterleaveUpper(d, v[2][g], v[3][g]));
+    StoreRow(hn::BitCast(d, hn::InterleaveLower(d64, lo01, lo23)), 4 * g, src, dst);
+    StoreRow(hn::BitCast(d, hn::InterleaveUpper(d64, lo01, lo23)), 4 * g + 1, src, dst);
+    StoreRow(hn::BitCast(d, hn::InterleaveLower(d64, hi01, hi23)), 4 * g + 2, src, dst);
+    StoreRow(hn::BitCast(d, hn::InterleaveUpper(d64, hi01, hi23)), 4 * g + 3, src, dst);
+  }
+}
+
+// kLanes columns of a panel, of which `columns` exist, from columns that are contiguous in memory.
+// Ragged edges go through a zeroed block on the stack, so that no load leaves the matrix.
+template <class T>
+HWY_INLINE void PackColumns(const T* HWY_RESTRICT src, size_t stride, size_t k, size_t columns,
+                            float* HWY_RESTRICT dst) {
+  constexpr size_t kDepth = kLanes * sizeof(float) / sizeof(T);
+  size_t p = 0;
+  if (columns == kLanes)
+    for (; p + kDepth <= k; p += kDepth) TransposeBlock(src + p, stride, dst + p * kNr);
+  for (; p < k; p += kDepth) {
+    const size_t rows = HWY_MIN(kDepth, k - p);
+    alignas(64) T block[kLanes * kDepth] = {};
+    for (size_t j = 0; j < columns; ++j)
+      memcpy(block + j * kDepth, src + j * stride + p, rows * sizeof(T));
+    if (rows == kDepth) {
+      TransposeBlock(block, kDepth, dst + p * kNr);
+      continue;
+    }
+    alignas(64) float out[kDepth * kNr];
+    TransposeBlock(block, kDepth, out);
+    for (size_t r = 0; r < rows; ++r)
+      hn::StoreU(hn::Load(DF(), out + r * kNr), DF(), dst + (p + r) * kNr);
+  }
+}
+
+#endif  // HWY_SCALAR
+
+}  // namespace tile
+
+// Packs B, K×N with element (p, j) at src[p·row_stride + j·col_stride], into panels of kNr columns:
+// dst[panel][p][kNr], the last panel padded with zeros; PackedFloats(k, n) floats in all.
+// T is float, or uint16_t for the bits of bfloat16, which are widened. Fast where either stride
+// is 1.
+template <class T>
+void PackPanels(const T* HWY_RESTRICT src, int64_t row_stride, int64_t col_stride, size_t k,
+                size_t n, float* HWY_RESTRICT dst) {
+  for (size_t j0 = 0; j0 < n; j0 += kNr, dst += k * kNr) {
+    const T* panel = src + static_cast<int64_t>(j0) * col_stride;
+    const size_t columns = HWY_MIN(kNr, n - j0);
+    if (col_stride == 1) {
+      for (size_t p = 0; p < k; ++p)
+        tile::PackRow(panel + static_cast<int64_t>(p) * row_stride, columns, dst + p * kNr);
+      continue;
+    }
+#if HWY_TARGET != HWY_SCALAR
+    if (row_stride == 1) {
+      for (size_t v = 0; v < kVectors; ++v) {
+        const size_t begin = HWY_MIN(v * kLanes, columns);
+        const size_t here = HWY_MIN(kLanes, columns - begin);
+        tile::PackColumns(panel + static_cast<int64_t>(begin) * col_stride,
+                          static_cast<size_t>(col_stride), k, here, dst + v * kLanes);
+      }
+      continue;
+    }
+#endif
+    for (size_t p = 0; p < k; ++p) {
+      const T* row = panel + static_cast<int64_t>(p) * row_stride;
+      for (size_t j = 0; j < kNr; ++j)
+        dst[p * kNr + j] =
+            j < columns ? tile::Widen(row[static_cast<int64_t>(j) * col_stride]) : 0.0f;
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------ product
+
+namespace tile {
+
+// C[kRows × columns] (+)= A · panel. A(i, p) is a[i·lda + p], or a[p·lda + i] when kTransposed.
+// columns <= kNr; C beyond them is neither read nor written.
+template <size_t kRows, bool kTransposed>
+HWY_NOINLINE void Kernel(size_t k, const float* HWY_RESTRICT a, size_t lda,
+                         const float* HWY_RESTRICT panel, float* HWY_RESTRICT c, size_t ldc,
+                         size_t columns, bool accumulate) {
+  const DF d;
+  hn::Vec<DF> sum[kRows][kVectors];
+  HWY_UNROLL(16)
+  for (size_t i = 0; i < kRows; ++i) {
+    HWY_UNROLL(4)
+    for (size_t v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
+  }
+  for (size_t p = 0; p < k; ++p) {
+    hn::Vec<DF> b[kVectors];
+    HWY_UNROLL(4)
+    for (size_t v = 0; v < kVectors; ++v) b[v] = hn::LoadU(d, panel + p * kNr + v * kLanes);
+    HWY_UNROLL(16)
+    for (size_t i = 0; i < kRows; ++i) {
+      const auto x = hn::Set(d, kTransposed ? a[p * lda + i] : a[i * lda + p]);
+      HWY_UNROLL(4)
+      for (size_t v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(x, b[v], sum[i][v]);
+    }
+  }
+  if (columns >= kNr) {
+    HWY_UNROLL(16)
+    for (size_t i = 0; i < kRows; ++i) {
+      HWY_UNROLL(4)
+      for (size_t v = 0; v < kVectors; ++v) {
+        float* to = c + i * ldc + v * kLanes;
+        if (accumulate) sum[i][v] = hn::Add(hn::LoadU(d, to), sum[i][v]);
+        hn::StoreU(sum[i][v], d, to);
+      }
+    }
+    return;
+  }
+  alignas(64) float spill[kRows * kNr];
+  HWY_UNROLL(16)
+  for (size_t i = 0; i < kRows; ++i) {
+    HWY_UNROLL(4)
+    for (size_t v = 0; v < kVectors; ++v) hn::Store(sum[i][v], d, spill + i * kNr + v * kLanes);
+  }
+  for (size_t i = 0; i < kRows; ++i)
+    for (size_t j = 0; j < columns; ++j)
+      c[i * ldc + j] = accumulate ? c[i * ldc + j] + spill[i * kNr + j] : spill[i * kNr + j];
+}
+
+// Calls the kernel for 1 <= rows <= kRows.
+template <bool kTransposed, size_t kRows = kMr, class... Args>
+HWY_INLINE void KernelForRows(size_t rows, Args... args) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return KernelForRows<kTransposed, kRows - 1>(rows, args...);
+  }
+  Kernel<kRows, kTransposed>(args...);
+}
+
+// Panels outside, strips of A inside: the panel stays in the L1 cache while A streams past it.
+template <bool kTransposed>
+HWY_INLINE void Product(size_t m, size_t n, size_t k, const float* HWY_RESTRICT a, size_t lda,
+                        const float* HWY_RESTRICT b_panels, float* HWY_RESTRICT c, size_t ldc,
+                        bool accumulate) {
+  const size_t strips = StripCount(m);
+  for (size_t j = 0; j < n; j += kNr, b_panels += k * kNr) {
+    for (size_t s = 0, i = 0; s < strips; ++s) {
+      const size_t end = StripBegin(s + 1, m);
+      KernelForRows<kTransposed>(end - i, k, a + (kTransposed ? i : i * lda), lda, b_panels,
+                                 c + i * ldc + j, ldc, HWY_MIN(kNr, n - j), accumulate);
+      i = end;
+    }
+  }
+}
+
+}  // namespace tile
+
+// C (+)= A · B for C[m × n] with pitch ldc, A[m × k] with pitch lda, and B as PackPanels leaves it.
+// Writes nothing outside [m) × [n). k = 0 gives zeros (or leaves C when accumulating).
+inline HWY_NOINLINE void TileProduct(size_t m, size_t n, size_t k, const float* HWY_RESTRICT a,
+                                     size_t lda, const float* HWY_RESTRICT b_panels,
+                                     float* HWY_RESTRICT c, size_t ldc, bool accumulate) {
+  tile::Product<false>(m, n, k, a, lda, b_panels, c, ldc, accumulate);
+}
+
+// C (+)= Aᵀ · B with A stored [k × m], pitch lda: the fast form, for the m values of one k are
+// neighbours. Same bits as TileProduct of the transposed A.
+inline HWY_NOINLINE void TileProductTransposedA(size_t m, size_t n, size_t k,
+                                                const float* HWY_RESTRICT a, size_t lda,
+                                                const float* HWY_RESTRICT b_panels,
+                                                float* HWY_RESTRICT c, size_t ldc,
+                                                bool accumulate) {
+  tile::Product<true>(m, n, k, a, lda, b_panels, c, ldc, accumulate);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,104 @@
+#include "glassformer/tensor/shape.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace glassformer {
+
+Dims::Dims(std::initializer_list<int64_t> values)
+    : Dims(std::span<const int64_t>(values.begin(), values.size())) {}
+
+Dims::Dims(std::span<const int64_t> values) {
+  for (int64_t value : values) push_back(value);
+}
+
+Dims Dims::filled(int rank, int64_t value) {
+  Dims dims;
+  for (int i = 0; i < rank; ++i) dims.push_back(value);
+  return dims;
+}
+
+void Dims::push_back(int64_t value) {
+  require<ShapeError>(rank_ < kMaxRank, "shape: expected at most {} axes, found more", kMaxRank);
+  values_[static_cast<size_t>(rank_++)] = value;
+}
+
+Dims Dims::without(int axis) const {
+  Dims dims;
+  for (int i = 0; i < rank_; ++i)
+    if (i != axis) dims.push_back((*this)[i]);
+  return dims;
+}
+
+Dims Dims::with(int axis, int64_t value) const {
+  Dims dims = *this;
+  dims[axis] = value;
+  return dims;
+}
+
+Dims Dims::inserted(int axis, int64_t value) const {
+  Dims dims;
+  for (int i = 0; i <= rank_; ++i) {
+    if (i == axis) dims.push_back(value);
+    if (i < rank_) dims.push_back((*this)[i]);
+  }
+  return dims;
+}
+
+bool operator==(const Dims& a, const Dims& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+std::string Dims::str() const {
+  std::string text = "[";
+  for (int i = 0; i < rank_; ++i) text += (i > 0 ? ", " : "") + std::to_string((*this)[i]);
+  return text + "]";
+}
+
+int64_t count_of(const Shape& shape) {
+  constexpr int64_t kLimit = int64_t{1} << 62;
+  int64_t count = 1;
+  for (int64_t size : shape) {
+    require<ShapeError>(size >= 0, "shape {}: expected sizes of at least 0, found {}", shape.str(),
+                        size);
+    if (size == 0) return 0;
+  }
+  for (int64_t size : shape) {
+    require<ShapeError>(count <= kLimit / size, "shape {}: expected at most 2^62 elements",
+                        shape.str());
+    count *= size;
+  }
+  return count;
+}
+
+Strides contiguous_strides(const Shape& shape) {
+  Strides strides = Dims::filled(shape.rank(), 1);
+  for (int i = shape.rank() - 2; i >= 0; --i)
+    strides[i] = strides[i + 1] * std::max<int64_t>(shape[i + 1], 1);
+  return strides;
+}
+
+Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
+  const int rank = std::max(a.rank(), b.rank());
+  Shape result = Dims::filled(rank, 1);
+  for (int i = 1; i <= rank; ++i) {
+    const int64_t x = i <= a.rank() ? a[a.rank() - i] : 1;
+    const int64_t y = i <= b.rank() ? b[b.rank() - i] : 1;
+    require<ShapeError>(x == y || x == 1 || y == 1,
+                        "{}: expected shapes that broadcast together, found {} and {}", op, a.str(),
+                        b.str());
+    result[rank - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+int normalize_axis(const char* op, int axis, int rank) {
+  require<ShapeError>(axis >= -rank && axis < rank,
+                      "{}: expected an axis from {} to {} for a tensor of rank {}, found {}", op,
+                      -rank, rank - 1, rank, axis);
+  return axis < 0 ? axis + rank : axis;
+}
+
+}  // namespace glassformer

@@ -1,0 +1,59 @@
+#include "glassformer/tensor/storage.h"
+
+#include "base/check.h"
+#include "base/mapped_file.h"
+#include "tensor/memory_backend.h"
+
+namespace glassformer {
+
+Storage::Storage(Device device, std::byte* data, size_t bytes, bool writable)
+    : device_(device), writable_(writable), data_(data), bytes_(bytes) {}
+
+std::shared_ptr<Storage> Storage::allocate(Device device, size_t bytes) {
+  void* data = cached_allocate(device, bytes);
+  std::shared_ptr<Storage> storage(
+      new Storage(device, static_cast<std::byte*>(data), bytes, /*writable=*/true));
+  storage->from_allocator_ = true;
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::wrap(void* data, size_t bytes, std::shared_ptr<const void> owner,
+                                       bool writable) {
+  std::shared_ptr<Storage> storage(
+      new Storage(Device::kCpu, static_cast<std::byte*>(data), bytes, writable));
+  storage->owner_ = std::move(owner);
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::map_file(const std::filesystem::path& path) {
+  auto file = std::make_shared<MappedFile>(path);
+  return wrap(file->data(), file->bytes(), file, /*writable=*/false);
+}
+
+Storage::~Storage() {
+  if (from_allocator_) cached_release(device_, data_, bytes_);
+}
+
+void Storage::copy_in(size_t at, const void* host, size_t bytes) {
+  internal_check(at <= bytes_ && bytes <= bytes_ - at, "copy_in outside the storage");
+  open();
+  memory_backend(device_).copy_in(data_ + at, host, bytes);
+  close();
+}
+
+void Storage::copy_out(void* host, size_t at, size_t bytes) const {
+  internal_check(at <= bytes_ && bytes <= bytes_ - at, "copy_out outside the storage");
+  open();
+  memory_backend(device_).copy_out(host, data_ + at, bytes);
+  close();
+}
+
+void Storage::open() const {
+  if (device_ == Device::kRef) open_ref_memory(data_, bytes_);
+}
+
+void Storage::close() const noexcept {
+  if (device_ == Device::kRef) close_ref_memory(data_, bytes_);
+}
+
+}  // namespace glassformer
