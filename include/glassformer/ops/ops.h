@@ -3,6 +3,7 @@
 // Every op.
 
 #include "glassformer/ops/arithmetic.h"  // IWYU pragma: export
+#include "glassformer/ops/attention.h"   // IWYU pragma: export
 #include "glassformer/ops/backward.h"    // IWYU pragma: export
 #include "glassformer/ops/copy.h"        // IWYU pragma: export
 #include "glassformer/ops/create.h"      // IWYU pragma: export

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hwy/highway.h"
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
