@@ -2,6 +2,7 @@
 
 // Every op.
 
+#include "glassformer/ops/activation.h"  // IWYU pragma: export
 #include "glassformer/ops/arithmetic.h"  // IWYU pragma: export
 #include "glassformer/ops/attention.h"   // IWYU pragma: export
 #include "glassformer/ops/backward.h"    // IWYU pragma: export

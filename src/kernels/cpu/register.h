@@ -4,6 +4,7 @@
 
 // The ops of this backend, one line each: X(name) stands for cpu/name.cc and its register_name().
 #define GLASSFORMER_CPU_KERNELS(X) \
+  X(activation)                    \
   X(attention_backward)            \
   X(attention_forward)             \
   X(copy)                          \

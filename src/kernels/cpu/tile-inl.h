@@ -21,6 +21,8 @@
 
 #include <hwy/highway.h>
 
+#include "kernels/cpu/transpose-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
@@ -91,25 +93,6 @@ HWY_INLINE void PackRow(const T* HWY_RESTRICT src, size_t columns, float* HWY_RE
 
 #if HWY_TARGET != HWY_SCALAR
 
-constexpr size_t kBlocks = kLanes / 4;  // 128-bit blocks in a vector
-
-// Blocks b = 0.. of the result are the 16 bytes at p + (4b)·stride bytes.
-HWY_INLINE VU GatherBlocks(const uint8_t* p, size_t stride) {
-  const hn::FixedTag<uint32_t, 4> d4;
-  const auto block = [&](size_t b) HWY_ATTR {
-    return hn::LoadU(d4, reinterpret_cast<const uint32_t*>(p + 4 * b * stride));
-  };
-#if HWY_MAX_BYTES == 64
-  const hn::FixedTag<uint32_t, 8> d8;
-  return hn::Combine(DU(), hn::Combine(d8, block(3), block(2)),
-                     hn::Combine(d8, block(1), block(0)));
-#elif HWY_MAX_BYTES == 32
-  return hn::Combine(DU(), block(1), block(0));
-#else
-  return block(0);
-#endif
-}
-
 // Rows kPitch floats apart.
 template <size_t kPitch>
 HWY_INLINE void StoreRow(VU row, size_t p, const float*, float* HWY_RESTRICT dst) {
@@ -123,34 +106,11 @@ HWY_INLINE void StoreRow(VU row, size_t p, const uint16_t*, float* HWY_RESTRICT 
   hn::StoreU(hn::BitCast(DF(), odd), DF(), dst + (2 * p + 1) * kPitch);
 }
 
-// Transposes kLanes columns of kLanes 32-bit units, column j contiguous at src + j·stride. The
-// first step is done by the loads (each brings 128-bit blocks of four columns together), and a
-// whole cache line is consumed at once: with a stride of some pages all columns share one set of
-// the L1 cache. Rows are written in ascending order, kLanes floats each.
+// kLanes columns, column j contiguous at src + j·stride, as rows kPitch floats apart.
 template <size_t kPitch, class T>
 HWY_INLINE void TransposeBlock(const T* HWY_RESTRICT src, size_t stride, float* HWY_RESTRICT dst) {
-  const uint8_t* bytes = reinterpret_cast<const uint8_t*>(src);
-  stride *= sizeof(T);
-  VU v[4][kBlocks];
-  HWY_UNROLL(4)
-  for (size_t q = 0; q < 4; ++q) {
-    HWY_UNROLL(4)
-    for (size_t g = 0; g < kBlocks; ++g)
-      v[q][g] = GatherBlocks(bytes + q * stride + 16 * g, stride);
-  }
-  const hn::RepartitionToWide<DU> d64;
-  const DU d;
-  HWY_UNROLL(4)
-  for (size_t g = 0; g < kBlocks; ++g) {
-    const auto lo01 = hn::BitCast(d64, hn::InterleaveLower(d, v[0][g], v[1][g]));
-    const auto hi01 = hn::BitCast(d64, hn::InterleaveUpper(d, v[0][g], v[1][g]));
-    const auto lo23 = hn::BitCast(d64, hn::InterleaveLower(d, v[2][g], v[3][g]));
-    const auto hi23 = hn::BitCast(d64, hn::InterleaveUpper(d, v[2][g], v[3][g]));
-    StoreRow<kPitch>(hn::BitCast(d, hn::InterleaveLower(d64, lo01, lo23)), 4 * g, src, dst);
-    StoreRow<kPitch>(hn::BitCast(d, hn::InterleaveUpper(d64, lo01, lo23)), 4 * g + 1, src, dst);
-    StoreRow<kPitch>(hn::BitCast(d, hn::InterleaveLower(d64, hi01, hi23)), 4 * g + 2, src, dst);
-    StoreRow<kPitch>(hn::BitCast(d, hn::InterleaveUpper(d64, hi01, hi23)), 4 * g + 3, src, dst);
-  }
+  TransposeUnits(src, stride,
+                 [&](size_t p, VU row) HWY_ATTR { StoreRow<kPitch>(row, p, src, dst); });
 }
 
 // kLanes columns, of which `columns` exist, from columns that are contiguous in memory: row p of

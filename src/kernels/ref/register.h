@@ -4,6 +4,7 @@
 
 // The ops of this backend, one line each: X(name) stands for ref/name.cc and its register_name().
 #define GLASSFORMER_REF_KERNELS(X) \
+  X(activation)                    \
   X(arithmetic)                    \
   X(attention)                     \
   X(copy)                          \
