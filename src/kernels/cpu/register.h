@@ -5,6 +5,7 @@
 // The ops of this backend, one line each: X(name) stands for cpu/name.cc and its register_name().
 #define GLASSFORMER_CPU_KERNELS(X) \
   X(copy)                          \
+  X(norm)                          \
   X(softmax)
 
 namespace glassformer::cpu {

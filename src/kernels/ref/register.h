@@ -6,6 +6,7 @@
 #define GLASSFORMER_REF_KERNELS(X) \
   X(arithmetic)                    \
   X(copy)                          \
+  X(norm)                          \
   X(random)                        \
   X(reduce)                        \
   X(softmax)
