@@ -44,8 +44,6 @@ Tensor as_row(const Tensor& vector) {
   return vector.defined() ? reshape(contiguous(vector), {-1}) : Tensor();
 }
 
-Tensor like_if(bool wanted, const Tensor& like) { return wanted ? empty_like(like) : Tensor(); }
-
 }  // namespace
 
 LayerNormResult layer_norm_with_statistics(const Tensor& x_in, const Tensor& weight_in,
@@ -65,8 +63,8 @@ LayerNormResult layer_norm_with_statistics(const Tensor& x_in, const Tensor& wei
             need_x = needs_grad(x), need_weight, need_bias](const std::vector<Tensor>& dy) {
              const Tensor x = keep_x.get(), weight = keep_weight.get();
              const Tensor row = empty({x.size(-1)}, x.options());
-             Tensor dx = like_if(need_x, x);
-             Tensor dweight = like_if(need_weight, row), dbias = like_if(need_bias, row);
+             Tensor dx = empty_if(need_x, x);
+             Tensor dweight = empty_if(need_weight, row), dbias = empty_if(need_bias, row);
              call(kLayerNormBackward, contiguous(dy[0]), x, weight, mean, rstd, dx, dweight,
                   dbias);
              return std::vector{dx, dweight, dbias};
@@ -92,8 +90,8 @@ Tensor rms_norm(const Tensor& x_in, const Tensor& weight_in, double epsilon, int
            [keep_x = SavedTensor(kOp, x), keep_weight = SavedTensor(kOp, weight), rstd,
             need_x = needs_grad(x), need_weight](const std::vector<Tensor>& dy) {
              const Tensor x = keep_x.get(), weight = keep_weight.get();
-             Tensor dx = like_if(need_x, x);
-             Tensor dweight = like_if(need_weight, weight);
+             Tensor dx = empty_if(need_x, x);
+             Tensor dweight = empty_if(need_weight, weight);
              call(kRmsNormBackward, contiguous(dy[0]), x, weight, rstd, dx, dweight);
              return std::vector{dx, dweight};
            });

@@ -4,8 +4,13 @@
 
 // The ops of this backend, one line each: X(name) stands for cpu/name.cc and its register_name().
 #define GLASSFORMER_CPU_KERNELS(X) \
+  X(batch_norm)                    \
   X(copy)                          \
+  X(embedding)                     \
   X(norm)                          \
+  X(patches)                       \
+  X(relative_positions)            \
+  X(rotary)                        \
   X(softmax)
 
 namespace glassformer::cpu {

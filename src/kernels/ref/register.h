@@ -5,10 +5,16 @@
 // The ops of this backend, one line each: X(name) stands for ref/name.cc and its register_name().
 #define GLASSFORMER_REF_KERNELS(X) \
   X(arithmetic)                    \
+  X(batch_norm)                    \
   X(copy)                          \
+  X(embedding)                     \
   X(norm)                          \
+  X(patches)                       \
+  X(positions)                     \
   X(random)                        \
   X(reduce)                        \
+  X(relative_positions)            \
+  X(rotary)                        \
   X(softmax)
 
 namespace glassformer::ref {
