@@ -7,7 +7,13 @@
   X(activation)                    \
   X(attention_backward)            \
   X(attention_forward)             \
+  X(batch_norm)                    \
   X(copy)                          \
+  X(embedding)                     \
+  X(norm)                          \
+  X(patches)                       \
+  X(relative_positions)            \
+  X(rotary)                        \
   X(softmax)
 
 namespace glassformer::cpu {

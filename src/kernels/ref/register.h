@@ -7,9 +7,16 @@
   X(activation)                    \
   X(arithmetic)                    \
   X(attention)                     \
+  X(batch_norm)                    \
   X(copy)                          \
+  X(embedding)                     \
+  X(norm)                          \
+  X(patches)                       \
+  X(positions)                     \
   X(random)                        \
   X(reduce)                        \
+  X(relative_positions)            \
+  X(rotary)                        \
   X(softmax)
 
 namespace glassformer::ref {
