@@ -10,6 +10,7 @@
 #include "glassformer/ops/copy.h"                // IWYU pragma: export
 #include "glassformer/ops/create.h"              // IWYU pragma: export
 #include "glassformer/ops/embedding.h"           // IWYU pragma: export
+#include "glassformer/ops/linear.h"              // IWYU pragma: export
 #include "glassformer/ops/norm.h"                // IWYU pragma: export
 #include "glassformer/ops/patches.h"             // IWYU pragma: export
 #include "glassformer/ops/positions.h"           // IWYU pragma: export

@@ -10,6 +10,7 @@
   X(batch_norm)                    \
   X(copy)                          \
   X(embedding)                     \
+  X(linear)                        \
   X(norm)                          \
   X(patches)                       \
   X(relative_positions)            \
