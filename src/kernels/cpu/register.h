@@ -5,7 +5,13 @@
 // The ops of this backend, one line each: X(name) stands for cpu/name.cc and its register_name().
 #define GLASSFORMER_CPU_KERNELS(X) \
   X(activation)                    \
+  X(arithmetic)                    \
   X(copy)                          \
+  X(dropout)                       \
+  X(gather)                        \
+  X(pointwise)                     \
+  X(random)                        \
+  X(reduce)                        \
   X(softmax)
 
 namespace glassformer::cpu {

@@ -7,6 +7,9 @@
   X(activation)                    \
   X(arithmetic)                    \
   X(copy)                          \
+  X(dropout)                       \
+  X(gather)                        \
+  X(pointwise)                     \
   X(random)                        \
   X(reduce)                        \
   X(softmax)
