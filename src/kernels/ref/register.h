@@ -9,10 +9,13 @@
   X(attention)                     \
   X(batch_norm)                    \
   X(copy)                          \
+  X(dropout)                       \
   X(embedding)                     \
+  X(gather)                        \
   X(linear)                        \
   X(norm)                          \
   X(patches)                       \
+  X(pointwise)                     \
   X(positions)                     \
   X(random)                        \
   X(reduce)                        \
