@@ -6,6 +6,7 @@
 #include "glassformer/ops/backward.h"    // IWYU pragma: export
 #include "glassformer/ops/copy.h"        // IWYU pragma: export
 #include "glassformer/ops/create.h"      // IWYU pragma: export
+#include "glassformer/ops/loss.h"        // IWYU pragma: export
 #include "glassformer/ops/reduce.h"      // IWYU pragma: export
 #include "glassformer/ops/softmax.h"     // IWYU pragma: export
 #include "glassformer/ops/view.h"        // IWYU pragma: export

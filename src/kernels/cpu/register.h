@@ -5,6 +5,8 @@
 // The ops of this backend, one line each: X(name) stands for cpu/name.cc and its register_name().
 #define GLASSFORMER_CPU_KERNELS(X) \
   X(copy)                          \
+  X(cross_entropy)                 \
+  X(pointwise_loss)                \
   X(softmax)
 
 namespace glassformer::cpu {

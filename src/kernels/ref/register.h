@@ -6,6 +6,8 @@
 #define GLASSFORMER_REF_KERNELS(X) \
   X(arithmetic)                    \
   X(copy)                          \
+  X(cross_entropy)                 \
+  X(pointwise_loss)                \
   X(random)                        \
   X(reduce)                        \
   X(softmax)
