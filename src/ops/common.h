@@ -29,4 +29,14 @@ void check_same_dtype(const char* op, NamedTensors tensors);
 // For ops that write into an argument: it can be written, and is not on the tape being recorded.
 void check_in_place(const char* op, const Tensor& into);
 
+// The result of a gradient rule, or no tensor where it is not wanted.
+inline Tensor empty_if(bool wanted, const Tensor& like) {
+  return wanted ? empty_like(like) : Tensor();
+}
+
+// What sums and statistics over elements of `dtype` are kept in: float32, or float64 for float64.
+inline DType accumulation_dtype(DType dtype) {
+  return dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+}
+
 }  // namespace glassformer

@@ -35,6 +35,9 @@ struct OpCase {
   std::function<std::vector<Tensor>(const std::vector<Tensor>&)> run;
   bool half = true;      // has bfloat16 and float16 kernels too
   bool gradient = true;  // of every differentiable input
+  // Too large for finite differences, which run the case hundreds of times; its gradients are still
+  // compared with ref's, whose own are checked on the small cases.
+  bool large = false;
   // The error that is allowed, as a multiple of what the naive float32 kernel makes against float64.
   double factor = 4;
   // A larger instance for the benchmark, and the bytes it must move at least; none where empty.

@@ -3,13 +3,14 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/targets.h"
+#include "kernels/indices.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/cross_entropy.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 #include "kernels/cpu/exp_sum-inl.h"
+#include "kernels/cpu/flat-inl.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
 #include "kernels/cpu/stream-inl.h"
@@ -33,15 +34,10 @@ struct Weights {
   }
 };
 
-template <class T>
-HWY_INLINE float ElementOf(const T* x) {
-  return hn::GetLane(LoadF32N(hn::ScalableTag<float>(), x, 1));
-}
-
 // Floor: one read of the logits.
 void CrossEntropy(const Tensor& logits, const Tensor& targets, const Tensor& weights,
                   const Tensor& log_sum_exp, const Tensor& losses, const CrossEntropyRule& rule) {
-  check_targets(kCrossEntropy.name, targets, width_of(logits), rule.ignore_index);
+  check_indices(kCrossEntropy.name, "targets", targets, width_of(logits), rule.ignore_index);
   const Weights w(weights, width_of(logits));
   const auto s = static_cast<float>(rule.label_smoothing);
   ForRows(logits, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
@@ -51,7 +47,7 @@ void CrossEntropy(const Tensor& logits, const Tensor& targets, const Tensor& wei
     float& loss = output<float>(losses)[row] = 0.0F;
     if (t == rule.ignore_index) return;
     const hn::ScalableTag<float> d;
-    const float target = ElementOf(x + t);
+    const float target = LoadOne(x + t);
     // Only differences of logits are summed up, so that a shift common to all costs no precision.
     const float pivot = std::isfinite(target) ? target : 0.0F;
     ExpSum sum{};
@@ -107,8 +103,8 @@ void CrossEntropyBackward(const Tensor& logits, const Tensor& targets, const Ten
         return hn::NegMulAdd(hn::Set(d, soft), w.At(c, count), softmax(LoadUpTo(x + c, count)));
       });
     }
-    const float target = factor * std::exp(ElementOf(x + t) - total) - hard - soft * w.of(t);
-    StoreF32N(hn::Set(d, target), d, dx + t, 1);
+    const float target = factor * std::exp(LoadOne(x + t) - total) - hard - soft * w.of(t);
+    StoreOne(target, dx + t);
   });
 }
 

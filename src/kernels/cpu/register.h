@@ -4,9 +4,18 @@
 
 // The ops of this backend, one line each: X(name) stands for cpu/name.cc and its register_name().
 #define GLASSFORMER_CPU_KERNELS(X) \
+  X(activation)                    \
+  X(attention_backward)            \
+  X(attention_forward)             \
+  X(batch_norm)                    \
   X(copy)                          \
   X(cross_entropy)                 \
+  X(embedding)                     \
+  X(norm)                          \
+  X(patches)                       \
   X(pointwise_loss)                \
+  X(relative_positions)            \
+  X(rotary)                        \
   X(softmax)
 
 namespace glassformer::cpu {

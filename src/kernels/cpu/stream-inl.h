@@ -29,11 +29,9 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr size_t kStreamFrom = size_t{16} << 20;  // bytes of the whole result
-
 // Whether a kernel should stream its result.
 HWY_INLINE bool Streams(const Tensor& y) {
-  return static_cast<size_t>(y.count()) * size_of(y.dtype()) >= kStreamFrom;
+  return worth_streaming(y.count() * static_cast<int64_t>(size_of(y.dtype())));
 }
 
 // body(T* type, width, row) for every row of x, over the threads, for kernels that may stream.
@@ -46,20 +44,6 @@ HWY_INLINE void ForStreamedRows(const Tensor& x, F&& body) {
       hwy::FlushStream();  // before anyone is told that the rows are there
     });
   });
-}
-
-// p aligned to its vector.
-template <class D>
-HWY_INLINE void StreamF32(hn::Vec<D> v, D d, float* HWY_RESTRICT p) {
-  hn::Stream(v, d, p);
-}
-template <class D, class T>
-HWY_INLINE void StreamF32(hn::Vec<D> v, D d, T* HWY_RESTRICT p) {
-  const hn::Rebind<uint16_t, D> d16;
-  HWY_ALIGN T block[hn::MaxLanes(D())];
-  StoreF32(v, d, block);
-  hn::Stream(hn::Load(d16, reinterpret_cast<const uint16_t*>(block)), d16,
-             reinterpret_cast<uint16_t*>(p));
 }
 
 // y[i] = f(i, count) for i stepping through [0, width); f gives the f32 vector of elements

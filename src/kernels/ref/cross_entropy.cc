@@ -5,7 +5,7 @@
 
 #include "kernels/access.h"
 #include "kernels/ref/register.h"
-#include "kernels/targets.h"
+#include "kernels/indices.h"
 
 namespace glassformer::ref {
 namespace {
@@ -20,7 +20,7 @@ template <class T>
 void cross_entropy(const Tensor& logits, const Tensor& targets, const Tensor& weights,
                    const Tensor& log_sum_exp, const Tensor& losses, const CrossEntropyRule& rule) {
   const int64_t classes = width_of(logits);
-  check_targets(kCrossEntropy.name, targets, classes, rule.ignore_index);
+  check_indices(kCrossEntropy.name, "targets", targets, classes, rule.ignore_index);
   const T s = static_cast<T>(rule.label_smoothing);
   for (int64_t row = 0; row < rows_of(logits); ++row) {
     const T* x = input<T>(logits) + row * classes;

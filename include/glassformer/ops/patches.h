@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+#include "glassformer/tensor/tensor.h"
+
+namespace glassformer {
+
+// The patches of an image, cut without overlap and read row by row; each patch is flattened channel
+// by channel, as a convolution's weight [D, C, height, width] is.
+// image: [B, C, H, W], floating. A new tensor [B, (H/height)·(W/width), C·height·width].
+// Throws ShapeError unless height divides H and width divides W, ValueError unless both are >= 1.
+Tensor extract_patches(const Tensor& image, int64_t height, int64_t width);
+
+}  // namespace glassformer

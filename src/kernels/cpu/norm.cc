@@ -1,0 +1,245 @@
+#include "kernels/norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/norm.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/row-inl.h"
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+
+// The start of an optional tensor, or null.
+template <class T>
+HWY_INLINE T* OptionalOf(const T* /*type*/, const Tensor& tensor) {
+  return tensor.defined() ? output<T>(tensor) : nullptr;
+}
+
+// A mean is carried as `centre` + `rest`: float32 has seven digits, and a row far from zero spends
+// them on the distance. Differences from `centre` are exact or nearly so, and `rest` is their mean.
+struct Centre {
+  float centre = 0, rest = 0;
+};
+
+// sum x and, from differences to the mean, its rest and the mean square.
+template <class T>
+HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& variance) {
+  const hn::ScalableTag<float> d;
+  const float scale = 1.0F / static_cast<float>(n);
+  auto total = hn::Zero(d);
+  ReadRow(x, n, [&](auto v, size_t) HWY_ATTR { total = hn::Add(total, v); });
+  mean.centre = SumLanes(d, total) * scale;
+  const auto centre = hn::Set(d, mean.centre);
+  auto sum = hn::Zero(d), squares = hn::Zero(d);
+  ReadRow(x, n, [&](auto v, size_t count) HWY_ATTR {
+    const auto away = FirstOf(d, hn::Sub(v, centre), count);
+    sum = hn::Add(sum, away);
+    squares = hn::MulAdd(away, away, squares);
+  });
+  mean.rest = SumLanes(d, sum) * scale;
+  variance = std::max(SumLanes(d, squares) * scale - mean.rest * mean.rest, 0.0F);
+}
+
+// y = (x - mean) rstd weight + bias for one row; weight and bias may be null.
+template <class T>
+HWY_INLINE void Normalize(const T* x, const T* weight, const T* bias, Centre mean, float rstd,
+                          T* y, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto centre = hn::Set(d, mean.centre), scale = hn::Set(d, rstd);
+  const auto shift = hn::Set(d, -mean.rest * rstd);
+  ForVectors(n, [&](int64_t i, size_t count) HWY_ATTR {
+    auto v = hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), centre), scale, shift);
+    if (weight != nullptr) v = hn::Mul(v, LoadSome(d, weight + i, count));
+    if (bias != nullptr) v = hn::Add(v, LoadSome(d, bias + i, count));
+    StoreSome(v, d, y + i, count);
+  });
+}
+
+// Floor: one read and one write of the row from memory; it stays in the cache between the passes.
+void LayerNorm(const Tensor& x_in, const Tensor& weight, const Tensor& bias, const Tensor& y_out,
+               const Tensor& mean_out, const Tensor& rstd_out, double epsilon) {
+  ForRows(x_in, [&](auto* type, int64_t n, int64_t row) HWY_ATTR {
+    const auto* x = RowOf(type, x_in, row, n);
+    Centre mean;
+    float variance;
+    LayerMoments(x, n, mean, variance);
+    const float rstd = 1.0F / std::sqrt(variance + static_cast<float>(epsilon));
+    Normalize(x, OptionalOf(type, weight), OptionalOf(type, bias), mean, rstd,
+              RowOf(type, y_out, row, n), n);
+    output<float>(mean_out)[row] = mean.centre + mean.rest;
+    output<float>(rstd_out)[row] = rstd;
+  });
+}
+
+void RmsNorm(const Tensor& x_in, const Tensor& weight, const Tensor& y_out, const Tensor& rstd_out,
+             double epsilon) {
+  ForRows(x_in, [&](auto* type, int64_t n, int64_t row) HWY_ATTR {
+    const auto* x = RowOf(type, x_in, row, n);
+    const float mean_square = RowDot(x, x, n) / static_cast<float>(n);
+    const float rstd = 1.0F / std::sqrt(mean_square + static_cast<float>(epsilon));
+    Normalize(x, OptionalOf(type, weight), OptionalOf(type, Tensor()), Centre{}, rstd,
+              RowOf(type, y_out, row, n), n);
+    output<float>(rstd_out)[row] = rstd;
+  });
+}
+
+// What a row's dx needs: with h = (x - mean) rstd, dx = rstd (g - sum_g/n - h sum_gh/n).
+struct RowSums {
+  Centre mean;
+  float mean_g = 0, mean_gh = 0;
+};
+
+// One pass gives the rest of the mean too, as sum (x - centre); sum g h follows from it.
+template <class T>
+HWY_INLINE RowSums Sums(const T* dy, const T* x, const T* weight, float centre, float rstd,
+                        bool centred, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto middle = hn::Set(d, centre);
+  auto sum_g = hn::Zero(d), sum_ga = hn::Zero(d), sum_a = hn::Zero(d);
+  ForVectors(n, [&](int64_t i, size_t count) HWY_ATTR {
+    auto g = LoadSome(d, dy + i, count);  // zero beyond the row, which leaves the rest of x out
+    if (weight != nullptr) g = hn::Mul(g, LoadSome(d, weight + i, count));
+    const auto away = FirstOf(d, hn::Sub(LoadSome(d, x + i, count), middle), count);
+    sum_g = hn::Add(sum_g, g);
+    sum_ga = hn::MulAdd(g, away, sum_ga);
+    sum_a = hn::Add(sum_a, away);
+  });
+  const float scale = 1.0F / static_cast<float>(n);
+  RowSums sums;
+  const float mean_g = SumLanes(d, sum_g) * scale;
+  sums.mean.centre = centre;
+  if (centred) {
+    sums.mean.rest = SumLanes(d, sum_a) * scale;
+    sums.mean_g = mean_g;
+  }
+  sums.mean_gh = (SumLanes(d, sum_ga) * scale - sums.mean.rest * mean_g) * rstd;
+  return sums;
+}
+
+// dx of one row, and its share of dweight and dbias added to the sums; each may be null.
+template <class T>
+HWY_INLINE void RowBackward(const T* dy, const T* x, const T* weight, const RowSums& sums,
+                            float rstd, T* dx, float* dweight, float* dbias, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto centre = hn::Set(d, sums.mean.centre), scale = hn::Set(d, rstd);
+  const auto shift = hn::Set(d, -sums.mean.rest * rstd);
+  const auto mean_g = hn::Set(d, sums.mean_g), mean_gh = hn::Set(d, sums.mean_gh);
+  ForVectors(n, [&](int64_t i, size_t count) HWY_ATTR {
+    auto g = LoadSome(d, dy + i, count);
+    const auto h = hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), centre), scale, shift);
+    if (dweight != nullptr)
+      StoreSome(hn::MulAdd(g, h, LoadSome(d, dweight + i, count)), d, dweight + i, count);
+    if (dbias != nullptr)
+      StoreSome(hn::Add(g, LoadSome(d, dbias + i, count)), d, dbias + i, count);
+    if (dx == nullptr) return;
+    if (weight != nullptr) g = hn::Mul(g, LoadSome(d, weight + i, count));
+    const auto inner = hn::NegMulAdd(h, mean_gh, hn::Sub(g, mean_g));
+    StoreSome(hn::Mul(scale, inner), d, dx + i, count);
+  });
+}
+
+// y[j] = sum over the blocks, in order, of partial[block][j].
+template <class T>
+HWY_INLINE void AddBlocks(const float* partial, int64_t blocks, int64_t stride, T* y, int64_t n) {
+  const hn::ScalableTag<float> d;
+  ForVectors(n, [&](int64_t i, size_t count) HWY_ATTR {
+    auto sum = hn::Zero(d);
+    for (int64_t block = 0; block < blocks; ++block)
+      sum = hn::Add(sum, LoadSome(d, partial + block * stride + i, count));
+    StoreSome(sum, d, y + i, count);
+  });
+}
+
+// Floor: one read of x and dy, one write of dx. Rows go in blocks whose number depends on the
+// shape alone; each sums its own dweight and dbias, and the blocks are added in order.
+template <class T>
+HWY_INLINE void Backward(const T* type, const Tensor& dy_in, const Tensor& x_in,
+                         const Tensor& weight_in, const Tensor& mean_in, const Tensor& rstd_in,
+                         const Tensor& dx_out, const Tensor& dweight_out, const Tensor& dbias_out) {
+  const int64_t n = width_of(x_in), rows = rows_of(x_in);
+  const int64_t per_block = std::max<int64_t>(16, (rows + 127) / 128);
+  const int64_t blocks = (rows + per_block - 1) / per_block;
+  const bool sum_weight = dweight_out.defined(), sum_bias = dbias_out.defined();
+  const int64_t stride = n * (int{sum_weight} + int{sum_bias});
+  const Tensor scratch = empty({blocks, stride}, {DType::kFloat32, x_in.device()});
+  float* partial = output<float>(scratch);
+  const T* weight = OptionalOf(type, weight_in);
+  const float* mean = OptionalOf(static_cast<float*>(nullptr), mean_in);
+  const float* rstd = input<float>(rstd_in);
+  parallel_tasks(blocks, [&](int64_t block) HWY_ATTR {
+    float* sums = partial + block * stride;
+    std::fill(sums, sums + stride, 0.0F);
+    float* dweight = sum_weight ? sums : nullptr;
+    float* dbias = sum_bias ? sums + (sum_weight ? n : 0) : nullptr;
+    for (int64_t row = block * per_block; row < std::min(rows, (block + 1) * per_block); ++row) {
+      const T* x = RowOf(type, x_in, row, n);
+      const T* dy = RowOf(type, dy_in, row, n);
+      const float centre = mean == nullptr ? 0.0F : mean[row];
+      RowBackward(dy, x, weight, Sums(dy, x, weight, centre, rstd[row], mean != nullptr, n),
+                  rstd[row], dx_out.defined() ? RowOf(type, dx_out, row, n) : nullptr, dweight,
+                  dbias, n);
+    }
+  });
+  constexpr int64_t kColumns = 256;
+  parallel_ranges((n + kColumns - 1) / kColumns, 4, [&](int64_t begin, int64_t end) HWY_ATTR {
+    const int64_t first = begin * kColumns, count = std::min(n, end * kColumns) - first;
+    if (sum_weight)
+      AddBlocks(partial + first, blocks, stride, output<T>(dweight_out) + first, count);
+    if (sum_bias)
+      AddBlocks(partial + (sum_weight ? n : 0) + first, blocks, stride,
+                output<T>(dbias_out) + first, count);
+  });
+}
+
+void LayerNormBackward(const Tensor& dy, const Tensor& x, const Tensor& weight, const Tensor& mean,
+                       const Tensor& rstd, const Tensor& dx, const Tensor& dweight,
+                       const Tensor& dbias) {
+  visit_memory_type(x.dtype(), [&](auto* type) HWY_ATTR {
+    Backward(type, dy, x, weight, mean, rstd, dx, dweight, dbias);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/cpu/register.h"
+
+namespace glassformer::cpu {
+
+HWY_EXPORT(LayerNorm);
+HWY_EXPORT(LayerNormBackward);
+HWY_EXPORT(RmsNorm);
+
+void register_norm() {
+  add_fast(kLayerNorm, [](const Tensor& x, const Tensor& weight, const Tensor& bias,
+                          const Tensor& y, const Tensor& mean, const Tensor& rstd,
+                          double epsilon) {
+    HWY_DYNAMIC_DISPATCH(LayerNorm)(x, weight, bias, y, mean, rstd, epsilon);
+  });
+  add_fast(kLayerNormBackward, [](const Tensor& dy, const Tensor& x, const Tensor& weight,
+                                  const Tensor& mean, const Tensor& rstd, const Tensor& dx,
+                                  const Tensor& dweight, const Tensor& dbias) {
+    HWY_DYNAMIC_DISPATCH(LayerNormBackward)(dy, x, weight, mean, rstd, dx, dweight, dbias);
+  });
+  add_fast(kRmsNorm, [](const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& rstd,
+                        double epsilon) {
+    HWY_DYNAMIC_DISPATCH(RmsNorm)(x, weight, y, rstd, epsilon);
+  });
+  add_fast(kRmsNormBackward, [](const Tensor& dy, const Tensor& x, const Tensor& weight,
+                                const Tensor& rstd, const Tensor& dx, const Tensor& dweight) {
+    HWY_DYNAMIC_DISPATCH(LayerNormBackward)(dy, x, weight, Tensor(), rstd, dx, dweight, Tensor());
+  });
+}
+
+}  // namespace glassformer::cpu
+
+#endif  // HWY_ONCE

@@ -1,0 +1,150 @@
+#include "kernels/rotary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/indices.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/rotary.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/row-inl.h"
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+
+// One head of one token; `flip` is -1 to turn back.
+template <class T>
+HWY_INLINE void TurnHalves(const T* x, const float* cos, const float* sin, float flip, T* y,
+                           int64_t pairs) {
+  const hn::ScalableTag<float> d;
+  const auto sign = hn::Set(d, flip);
+  ForVectors(pairs, [&](int64_t i, size_t count) HWY_ATTR {
+    const auto c = LoadSome(d, cos + i, count), s = hn::Mul(LoadSome(d, sin + i, count), sign);
+    const auto a = LoadSome(d, x + i, count), b = LoadSome(d, x + pairs + i, count);
+    StoreSome(hn::NegMulAdd(b, s, hn::Mul(a, c)), d, y + i, count);
+    StoreSome(hn::MulAdd(a, s, hn::Mul(b, c)), d, y + pairs + i, count);
+  });
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <class T>
+HWY_INLINE void TurnInterleaved(const T* x, const float* cos, const float* sin, float flip, T* y,
+                                int64_t pairs) {
+  for (int64_t i = 0; i < pairs; ++i) {
+    T in[2] = {x[2 * i], x[2 * i + 1]}, out[2];
+    TurnHalves(in, cos + i, sin + i, flip, out, 1);
+    y[2 * i] = out[0];
+    y[2 * i + 1] = out[1];
+  }
+}
+
+#else
+
+// y = x (c, c) + (x with its pairs swapped) (-s, s), pair by pair.
+template <class T>
+HWY_INLINE void TurnInterleaved(const T* x, const float* cos, const float* sin, float flip, T* y,
+                                int64_t pairs) {
+  const hn::ScalableTag<float> d;
+  const hn::Half<decltype(d)> half;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto twice = hn::IndicesFromVec(d, hn::ShiftRight<1>(hn::Iota(di, 0)));
+  const auto sign = hn::OddEven(hn::Set(d, flip), hn::Set(d, -flip));
+  ForVectors(2 * pairs, [&](int64_t i, size_t count) HWY_ATTR {
+    const auto row = [&](const float* table) HWY_ATTR {
+      const auto values = hn::ZeroExtendVector(d, LoadSome(half, table + i / 2, count / 2));
+      return hn::TableLookupLanes(values, twice);
+    };
+    const auto v = LoadSome(d, x + i, count);
+    const auto turned = hn::Mul(hn::Reverse2(d, v), hn::Mul(row(sin), sign));
+    StoreSome(hn::MulAdd(v, row(cos), turned), d, y + i, count);
+  });
+}
+
+#endif
+
+// Floor: one read of x and one write of y; the table's rows stay in the cache over the heads. Rows
+// are taken in the order of y's memory.
+void Rotary(const Tensor& x_in, const Tensor& cos_in, const Tensor& sin_in,
+            const Tensor& positions_in, const Tensor& y_out, const RotaryStep& step) {
+  if (positions_in.defined())
+    check_indices("apply_rotary", "positions", positions_in, cos_in.size(0));
+  const int64_t pairs = cos_in.size(1), heads = x_in.size(1), length = x_in.size(2);
+  const int64_t width = x_in.size(3), rest = width - 2 * pairs;
+  const bool heads_inside = y_out.strides()[1] < y_out.strides()[2];
+  const int64_t inner = heads_inside ? heads : length, outer = heads_inside ? length : heads;
+  const int64_t* positions =
+      positions_in.defined() ? input<int64_t>(positions_in) : nullptr;
+  const float flip = step.backward ? -1.0F : 1.0F;
+  visit_memory_type(x_in.dtype(), [&]<class T>(T*) HWY_ATTR {
+    parallel_ranges(x_in.size(0) * outer, row_grain(width * inner),
+                    [&](int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t at = begin; at < end; ++at) {
+        const int64_t b = at / outer;
+        for (int64_t k = 0; k < inner; ++k) {
+          const int64_t h = heads_inside ? k : at % outer, t = heads_inside ? at % outer : k;
+          const int64_t p = positions == nullptr ? step.offset + t : positions[b * length + t];
+          const T* x = input<T>(x_in) + b * x_in.strides()[0] + h * x_in.strides()[1] +
+                       t * x_in.strides()[2];
+          T* y = output<T>(y_out) + b * y_out.strides()[0] + h * y_out.strides()[1] +
+                 t * y_out.strides()[2];
+          const float* cos = input<float>(cos_in) + p * pairs;
+          const float* sin = input<float>(sin_in) + p * pairs;
+          if (step.interleaved) {
+            TurnInterleaved(x, cos, sin, flip, y, pairs);
+          } else {
+            TurnHalves(x, cos, sin, flip, y, pairs);
+          }
+          if (rest > 0)
+            std::memcpy(y + 2 * pairs, x + 2 * pairs, static_cast<size_t>(rest) * sizeof(T));
+        }
+      }
+    });
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/cpu/register.h"
+
+namespace glassformer::cpu {
+namespace {
+
+void rotary_table(const Tensor& cos, const Tensor& sin, const Tensor& inverse, double scaling) {
+  const int64_t pairs = cos.size(1);
+  const float* frequencies = input<float>(inverse);
+  parallel_ranges(cos.size(0), row_grain(pairs), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p)
+      for (int64_t i = 0; i < pairs; ++i) {
+        const float angle = static_cast<float>(p) * frequencies[i];
+        output<float>(cos)[p * pairs + i] = std::cos(angle) * static_cast<float>(scaling);
+        output<float>(sin)[p * pairs + i] = std::sin(angle) * static_cast<float>(scaling);
+      }
+  });
+}
+
+}  // namespace
+
+HWY_EXPORT(Rotary);
+
+void register_rotary() {
+  add_kernel(kRotaryTable, Device::kCpu, DType::kFloat32, rotary_table);
+  add_fast(kRotary, [](const Tensor& x, const Tensor& cos, const Tensor& sin,
+                       const Tensor& positions, const Tensor& y, const RotaryStep& step) {
+    HWY_DYNAMIC_DISPATCH(Rotary)(x, cos, sin, positions, y, step);
+  });
+}
+
+}  // namespace glassformer::cpu
+
+#endif  // HWY_ONCE

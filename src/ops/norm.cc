@@ -1,0 +1,101 @@
+#include "glassformer/ops/norm.h"
+
+#include <cmath>
+
+#include "glassformer/ops/view.h"
+#include "kernels/norm.h"
+#include "ops/common.h"
+
+namespace glassformer {
+namespace {
+
+// x with what is normalised as its last axis, and the shape of what there is one of per row.
+struct Rows {
+  Tensor x;
+  Shape per_row;
+};
+
+Rows as_rows(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+             double epsilon, int axes) {
+  check_floating(op, "x", x);
+  check_same_device(op, {{"x", x}, {"weight", weight}, {"bias", bias}});
+  check_same_dtype(op, {{"x", x}, {"weight", weight}, {"bias", bias}});
+  require<ValueError>(epsilon >= 0 && std::isfinite(epsilon),
+                      "{}: expected an epsilon of at least 0, found {}", op, epsilon);
+  require<ShapeError>(axes >= 1 && axes <= x.rank(),
+                      "{}: expected from 1 to {} axes for x of shape {}, found {}", op, x.rank(),
+                      x.shape().str(), axes);
+  Shape normalized;
+  Shape per_row = x.shape();
+  for (int axis = x.rank() - axes; axis < x.rank(); ++axis) {
+    normalized.push_back(x.shape()[axis]);
+    per_row[axis] = 1;
+  }
+  const int64_t width = count_of(normalized);
+  require<ShapeError>(width > 0, "{}: expected elements to normalise over in x, found shape {}", op,
+                      x.shape().str());
+  if (weight.defined()) check_shape(op, "weight", weight, normalized);
+  if (bias.defined()) check_shape(op, "bias", bias, normalized);
+  const Tensor rows = contiguous(x);
+  return {axes == 1 ? rows : reshape(rows, {count_of(per_row), width}), per_row};
+}
+
+Tensor as_row(const Tensor& vector) {
+  return vector.defined() ? reshape(contiguous(vector), {-1}) : Tensor();
+}
+
+}  // namespace
+
+LayerNormResult layer_norm_with_statistics(const Tensor& x_in, const Tensor& weight_in,
+                                           const Tensor& bias_in, double epsilon, int axes) {
+  constexpr const char* kOp = "layer_norm";
+  const auto [x, per_row] = as_rows(kOp, x_in, weight_in, bias_in, epsilon, axes);
+  const Tensor weight = as_row(weight_in), bias = as_row(bias_in);
+  Tensor y = empty_like(x);
+  const Tensor mean = empty({count_of(per_row)}, {accumulation_dtype(x.dtype()), x.device()});
+  const Tensor rstd = empty_like(mean);
+  call(kLayerNorm, x, weight, bias, y, mean, rstd, epsilon);
+  const bool need_weight = weight.defined() && needs_grad(weight);
+  const bool need_bias = bias.defined() && needs_grad(bias);
+  if (needs_grad(x) || need_weight || need_bias)
+    record(kOp, {x, weight, bias}, {y},
+           [keep_x = SavedTensor(kOp, x), keep_weight = SavedTensor(kOp, weight), mean, rstd,
+            need_x = needs_grad(x), need_weight, need_bias](const std::vector<Tensor>& dy) {
+             const Tensor x = keep_x.get(), weight = keep_weight.get();
+             const Tensor row = empty({x.size(-1)}, x.options());
+             Tensor dx = empty_if(need_x, x);
+             Tensor dweight = empty_if(need_weight, row), dbias = empty_if(need_bias, row);
+             call(kLayerNormBackward, contiguous(dy[0]), x, weight, mean, rstd, dx, dweight,
+                  dbias);
+             return std::vector{dx, dweight, dbias};
+           });
+  return {reshape(y, x_in.shape()), reshape(mean, per_row), reshape(rstd, per_row)};
+}
+
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
+                  int axes) {
+  return layer_norm_with_statistics(x, weight, bias, epsilon, axes).output;
+}
+
+Tensor rms_norm(const Tensor& x_in, const Tensor& weight_in, double epsilon, int axes) {
+  constexpr const char* kOp = "rms_norm";
+  const auto [x, per_row] = as_rows(kOp, x_in, weight_in, Tensor(), epsilon, axes);
+  const Tensor weight = as_row(weight_in);
+  Tensor y = empty_like(x);
+  const Tensor rstd = empty({count_of(per_row)}, {accumulation_dtype(x.dtype()), x.device()});
+  call(kRmsNorm, x, weight, y, rstd, epsilon);
+  const bool need_weight = weight.defined() && needs_grad(weight);
+  if (needs_grad(x) || need_weight)
+    record(kOp, {x, weight}, {y},
+           [keep_x = SavedTensor(kOp, x), keep_weight = SavedTensor(kOp, weight), rstd,
+            need_x = needs_grad(x), need_weight](const std::vector<Tensor>& dy) {
+             const Tensor x = keep_x.get(), weight = keep_weight.get();
+             Tensor dx = empty_if(need_x, x);
+             Tensor dweight = empty_if(need_weight, weight);
+             call(kRmsNormBackward, contiguous(dy[0]), x, weight, rstd, dx, dweight);
+             return std::vector{dx, dweight};
+           });
+  return reshape(y, x_in.shape());
+}
+
+}  // namespace glassformer
