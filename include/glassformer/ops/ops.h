@@ -13,6 +13,7 @@
 #include "glassformer/ops/embedding.h"           // IWYU pragma: export
 #include "glassformer/ops/gather.h"              // IWYU pragma: export
 #include "glassformer/ops/linear.h"              // IWYU pragma: export
+#include "glassformer/ops/loss.h"                // IWYU pragma: export
 #include "glassformer/ops/norm.h"                // IWYU pragma: export
 #include "glassformer/ops/patches.h"             // IWYU pragma: export
 #include "glassformer/ops/pointwise.h"           // IWYU pragma: export

@@ -10,6 +10,7 @@
   X(attention_forward)             \
   X(batch_norm)                    \
   X(copy)                          \
+  X(cross_entropy)                 \
   X(dropout)                       \
   X(embedding)                     \
   X(gather)                        \
@@ -17,6 +18,7 @@
   X(norm)                          \
   X(patches)                       \
   X(pointwise)                     \
+  X(pointwise_loss)                \
   X(random)                        \
   X(reduce)                        \
   X(relative_positions)            \

@@ -9,6 +9,7 @@
   X(attention)                     \
   X(batch_norm)                    \
   X(copy)                          \
+  X(cross_entropy)                 \
   X(dropout)                       \
   X(embedding)                     \
   X(gather)                        \
@@ -16,6 +17,7 @@
   X(norm)                          \
   X(patches)                       \
   X(pointwise)                     \
+  X(pointwise_loss)                \
   X(positions)                     \
   X(random)                        \
   X(reduce)                        \
