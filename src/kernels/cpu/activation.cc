@@ -16,8 +16,8 @@ void Activate(const Tensor& x, const Tensor& y, Activation activation) {
     using T = std::remove_pointer_t<decltype(type)>;
     VisitActivation(activation, [&](auto f) HWY_ATTR {
       const hn::ScalableTag<float> d;
-      MapFlat(x.count(), output<T>(y), [&](auto v) HWY_ATTR { return f.Value(d, v); },
-              input<T>(x));
+      MapFlat(
+          x.count(), output<T>(y), [&](auto v) HWY_ATTR { return f.Value(d, v); }, input<T>(x));
     });
   });
 }

@@ -18,8 +18,8 @@ namespace HWY_NAMESPACE {
 
 // Two ways through [N, C, S]. With S > 1 a channel is N rows of S elements, and one thread takes
 // whole channels. With S = 1 the channels lie side by side, and one thread takes a strip of them
-// down all N rows. ChannelSums within a row, or a block of rows, are float32; they are put together in
-// double and in order.
+// down all N rows. ChannelSums within a row, or a block of rows, are float32; they are put together
+// in double and in order.
 
 constexpr int64_t kStrip = 64;       // channels
 constexpr int64_t kBlock = 64;       // rows: a strip of a block fits the first cache
@@ -61,8 +61,8 @@ struct Moments {
   }
 };
 
-// ChannelSums of one row of S elements: x, then from its mean the squares. The rest of the mean, which
-// float32 cannot hold, is taken out of both.
+// ChannelSums of one row of S elements: x, then from its mean the squares. The rest of the mean,
+// which float32 cannot hold, is taken out of both.
 template <class T>
 HWY_INLINE void JoinRow(const T* x, int64_t s, Moments& moments) {
   const hn::ScalableTag<float> d;
@@ -119,7 +119,8 @@ void BatchNormStatistics(const Tensor& x_in, const Tensor& mean, const Tensor& v
     if (size.s > 1) {
       ForChannels(size, [&](int64_t c) HWY_ATTR {
         Moments moments;
-        for (int64_t n = 0; n < size.n; ++n) JoinRow(x + (n * size.c + c) * size.s, size.s, moments);
+        for (int64_t n = 0; n < size.n; ++n)
+          JoinRow(x + (n * size.c + c) * size.s, size.s, moments);
         finish(c, moments);
       });
     } else {
@@ -168,8 +169,7 @@ void BatchNorm(const Tensor& x_in, const Tensor& weight, const Tensor& bias, con
                  [&](auto v, size_t) HWY_ATTR { return hn::MulAdd(hn::Sub(v, m), f, b); });
         } else {
           ForVectors(width, [&](int64_t i, size_t count) HWY_ATTR {
-            const auto away =
-                hn::Sub(LoadSome(d, x + i, count), LoadSome(d, mean + i, count));
+            const auto away = hn::Sub(LoadSome(d, x + i, count), LoadSome(d, mean + i, count));
             StoreSome(hn::MulAdd(away, LoadSome(d, scale.data() + i, count),
                                  LoadSome(d, shift.data() + i, count)),
                       d, y + i, count);
@@ -282,10 +282,10 @@ void BatchNormBackward(const Tensor& dy_in, const Tensor& x_in, const Tensor& we
         for (int64_t n = 0; n < size.n; ++n) {
           const int64_t at = n * size.c + first;
           ForVectors(columns, [&](int64_t i, size_t count) HWY_ATTR {
-            const auto away = hn::Sub(LoadSome(d, x + at + i, count),
-                                      LoadSome(d, mean + first + i, count));
-            const auto line = hn::MulAdd(LoadSome(d, b + i, count), away,
-                                         LoadSome(d, e + i, count));
+            const auto away =
+                hn::Sub(LoadSome(d, x + at + i, count), LoadSome(d, mean + first + i, count));
+            const auto line =
+                hn::MulAdd(LoadSome(d, b + i, count), away, LoadSome(d, e + i, count));
             StoreSome(hn::MulAdd(LoadSome(d, a + i, count), LoadSome(d, dy + at + i, count), line),
                       d, output<T>(dx_out) + at + i, count);
           });
@@ -313,11 +313,11 @@ void register_batch_norm() {
   add_fast(kBatchNormStatistics, [](const Tensor& x, const Tensor& mean, const Tensor& variance) {
     HWY_DYNAMIC_DISPATCH(BatchNormStatistics)(x, mean, variance);
   });
-  add_fast(kBatchNorm, [](const Tensor& x, const Tensor& weight, const Tensor& bias,
-                          const Tensor& mean, const Tensor& variance, const Tensor& y,
-                          const Tensor& rstd, double epsilon) {
-    HWY_DYNAMIC_DISPATCH(BatchNorm)(x, weight, bias, mean, variance, y, rstd, epsilon);
-  });
+  add_fast(kBatchNorm,
+           [](const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+              const Tensor& variance, const Tensor& y, const Tensor& rstd, double epsilon) {
+             HWY_DYNAMIC_DISPATCH(BatchNorm)(x, weight, bias, mean, variance, y, rstd, epsilon);
+           });
   add_fast(kBatchNormBackward, [](const Tensor& dy, const Tensor& x, const Tensor& weight,
                                   const Tensor& mean, const Tensor& rstd, const Tensor& dx,
                                   const Tensor& dweight, const Tensor& dbias, bool own) {

@@ -225,7 +225,8 @@ struct F32Engine {
   }
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const float* strip,
-                                const float* panel, float* c, size_t ldc, bool accumulate) {
+                                const float* panel, float* c, size_t ldc, bool accumulate,
+                                const float* /*next*/) {
     tile::KernelForRows<true>(rows, kc, strip, kMr, panel, c, ldc, columns, accumulate);
   }
 };
@@ -255,8 +256,9 @@ struct AmxEngine {
   }
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const uint16_t* strip,
-                                const uint16_t* panel, float* c, size_t ldc, bool accumulate) {
-    amx_strip_product(rows, columns, kc, strip, panel, c, ldc, accumulate);
+                                const uint16_t* panel, float* c, size_t ldc, bool accumulate,
+                                const float* next) {
+    amx_strip_product(rows, columns, kc, strip, panel, c, ldc, accumulate, next);
   }
 };
 
@@ -352,10 +354,14 @@ class Rectangle {
         const size_t height = Engine::StripStart(s + 1, rows.size()) - start;
         const size_t i = rows.begin + start;
         const size_t tile = (j - columns.begin) / Engine::kColumns * strips + s;
+        const size_t tiles = div_up(columns.size(), Engine::kColumns) * strips;
         size_t ld;
-        float* sums = Sums(i, j, tile, div_up(columns.size(), Engine::kColumns) * strips, &ld);
+        float* sums = Sums(i, j, tile, tiles, &ld);
+        const bool ahead = !sums_in_c_ && blocks_.count != 1 && tile + 1 != tiles;
+        if (last && !sums_in_c_) PrefetchOutput(i, height, j);
         Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, ld,
-                       block != 0 || (sums_in_c_ && q_.out.accumulate));
+                       block != 0 || (sums_in_c_ && q_.out.accumulate),
+                       ahead ? sums + Engine::kRows * Engine::kColumns : nullptr);
         if (last) FinishStrip(i, height, j, width, sums, ld);
       }
     }
@@ -369,6 +375,16 @@ class Rectangle {
     const size_t lines = size / kLine;
     for (size_t line = s * lines / strips; line < (s + 1) * lines / strips; ++line)
       __builtin_prefetch(panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
+  }
+
+  // Asks for the lines of C that will be written when the sums are done.
+  void PrefetchOutput(size_t i, size_t rows, size_t j) const {
+    const size_t size = q_.out.type == Type::kF32 ? sizeof(float) : sizeof(uint16_t);
+    const size_t pitch = static_cast<size_t>(q_.out.ldc) * size;
+    const char* c = static_cast<const char*>(q_.out.c) + i * pitch + j * size;
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t byte = 0; byte < Engine::kColumns * size; byte += 64)
+        __builtin_prefetch(c + r * pitch + byte, /*write*/ 1, /*to L1*/ 3);
   }
 
   // Where the f32 sums of a tile are kept: in C, or together in scratch, `tile` of `tiles`.

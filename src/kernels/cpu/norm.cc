@@ -48,8 +48,8 @@ HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& varianc
 
 // y = (x - mean) rstd weight + bias for one row; weight and bias may be null.
 template <class T>
-HWY_INLINE void Normalize(const T* x, const T* weight, const T* bias, Centre mean, float rstd,
-                          T* y, int64_t n) {
+HWY_INLINE void Normalize(const T* x, const T* weight, const T* bias, Centre mean, float rstd, T* y,
+                          int64_t n) {
   const hn::ScalableTag<float> d;
   const auto centre = hn::Set(d, mean.centre), scale = hn::Set(d, rstd);
   const auto shift = hn::Set(d, -mean.rest * rstd);
@@ -135,8 +135,7 @@ HWY_INLINE void RowBackward(const T* dy, const T* x, const T* weight, const RowS
     const auto h = hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), centre), scale, shift);
     if (dweight != nullptr)
       StoreSome(hn::MulAdd(g, h, LoadSome(d, dweight + i, count)), d, dweight + i, count);
-    if (dbias != nullptr)
-      StoreSome(hn::Add(g, LoadSome(d, dbias + i, count)), d, dbias + i, count);
+    if (dbias != nullptr) StoreSome(hn::Add(g, LoadSome(d, dbias + i, count)), d, dbias + i, count);
     if (dx == nullptr) return;
     if (weight != nullptr) g = hn::Mul(g, LoadSome(d, weight + i, count));
     const auto inner = hn::NegMulAdd(h, mean_gh, hn::Sub(g, mean_g));
@@ -221,15 +220,14 @@ HWY_EXPORT(RmsNorm);
 
 void register_norm() {
   add_fast(kLayerNorm, [](const Tensor& x, const Tensor& weight, const Tensor& bias,
-                          const Tensor& y, const Tensor& mean, const Tensor& rstd,
-                          double epsilon) {
+                          const Tensor& y, const Tensor& mean, const Tensor& rstd, double epsilon) {
     HWY_DYNAMIC_DISPATCH(LayerNorm)(x, weight, bias, y, mean, rstd, epsilon);
   });
-  add_fast(kLayerNormBackward, [](const Tensor& dy, const Tensor& x, const Tensor& weight,
-                                  const Tensor& mean, const Tensor& rstd, const Tensor& dx,
-                                  const Tensor& dweight, const Tensor& dbias) {
-    HWY_DYNAMIC_DISPATCH(LayerNormBackward)(dy, x, weight, mean, rstd, dx, dweight, dbias);
-  });
+  add_fast(kLayerNormBackward,
+           [](const Tensor& dy, const Tensor& x, const Tensor& weight, const Tensor& mean,
+              const Tensor& rstd, const Tensor& dx, const Tensor& dweight, const Tensor& dbias) {
+             HWY_DYNAMIC_DISPATCH(LayerNormBackward)(dy, x, weight, mean, rstd, dx, dweight, dbias);
+           });
   add_fast(kRmsNorm, [](const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& rstd,
                         double epsilon) {
     HWY_DYNAMIC_DISPATCH(RmsNorm)(x, weight, y, rstd, epsilon);

@@ -79,33 +79,32 @@ void Rotary(const Tensor& x_in, const Tensor& cos_in, const Tensor& sin_in,
   const int64_t width = x_in.size(3), rest = width - 2 * pairs;
   const bool heads_inside = y_out.strides()[1] < y_out.strides()[2];
   const int64_t inner = heads_inside ? heads : length, outer = heads_inside ? length : heads;
-  const int64_t* positions =
-      positions_in.defined() ? input<int64_t>(positions_in) : nullptr;
+  const int64_t* positions = positions_in.defined() ? input<int64_t>(positions_in) : nullptr;
   const float flip = step.backward ? -1.0F : 1.0F;
   visit_memory_type(x_in.dtype(), [&]<class T>(T*) HWY_ATTR {
-    parallel_ranges(x_in.size(0) * outer, row_grain(width * inner),
-                    [&](int64_t begin, int64_t end) HWY_ATTR {
-      for (int64_t at = begin; at < end; ++at) {
-        const int64_t b = at / outer;
-        for (int64_t k = 0; k < inner; ++k) {
-          const int64_t h = heads_inside ? k : at % outer, t = heads_inside ? at % outer : k;
-          const int64_t p = positions == nullptr ? step.offset + t : positions[b * length + t];
-          const T* x = input<T>(x_in) + b * x_in.strides()[0] + h * x_in.strides()[1] +
-                       t * x_in.strides()[2];
-          T* y = output<T>(y_out) + b * y_out.strides()[0] + h * y_out.strides()[1] +
-                 t * y_out.strides()[2];
-          const float* cos = input<float>(cos_in) + p * pairs;
-          const float* sin = input<float>(sin_in) + p * pairs;
-          if (step.interleaved) {
-            TurnInterleaved(x, cos, sin, flip, y, pairs);
-          } else {
-            TurnHalves(x, cos, sin, flip, y, pairs);
+    parallel_ranges(
+        x_in.size(0) * outer, row_grain(width * inner), [&](int64_t begin, int64_t end) HWY_ATTR {
+          for (int64_t at = begin; at < end; ++at) {
+            const int64_t b = at / outer;
+            for (int64_t k = 0; k < inner; ++k) {
+              const int64_t h = heads_inside ? k : at % outer, t = heads_inside ? at % outer : k;
+              const int64_t p = positions == nullptr ? step.offset + t : positions[b * length + t];
+              const T* x = input<T>(x_in) + b * x_in.strides()[0] + h * x_in.strides()[1] +
+                           t * x_in.strides()[2];
+              T* y = output<T>(y_out) + b * y_out.strides()[0] + h * y_out.strides()[1] +
+                     t * y_out.strides()[2];
+              const float* cos = input<float>(cos_in) + p * pairs;
+              const float* sin = input<float>(sin_in) + p * pairs;
+              if (step.interleaved) {
+                TurnInterleaved(x, cos, sin, flip, y, pairs);
+              } else {
+                TurnHalves(x, cos, sin, flip, y, pairs);
+              }
+              if (rest > 0)
+                std::memcpy(y + 2 * pairs, x + 2 * pairs, static_cast<size_t>(rest) * sizeof(T));
+            }
           }
-          if (rest > 0)
-            std::memcpy(y + 2 * pairs, x + 2 * pairs, static_cast<size_t>(rest) * sizeof(T));
-        }
-      }
-    });
+        });
   });
 }
 
