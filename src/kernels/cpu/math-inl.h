@@ -147,17 +147,27 @@ HWY_INLINE void StoreF32(hn::Vec<D> v, D d, T* HWY_RESTRICT p) {
   hn::StoreU(HalfBits(d, v, p), d16, reinterpret_cast<uint16_t*>(p));
 }
 
-// Past the caches, for results larger than they are: spares reading the line before it is written.
+// Two vectors past the caches, for results larger than they are: spares reading the line before it
+// is written. A half type's two vectors go out as one, for half a line at a time is slow.
 // p aligned to the bytes that are written. hwy::FlushStream() when done.
 template <class D>
-HWY_INLINE void StreamF32(hn::Vec<D> v, D d, float* HWY_RESTRICT p) {
-  hn::Stream(v, d, p);
+HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, float* HWY_RESTRICT p) {
+  hn::Stream(first, d, p);
+  hn::Stream(second, d, p + hn::Lanes(d));
 }
 
 template <class D, class T>
-HWY_INLINE void StreamF32(hn::Vec<D> v, D d, T* HWY_RESTRICT p) {
+HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, T* HWY_RESTRICT p) {
+  const auto low = HalfBits(d, first, p), high = HalfBits(d, second, p);
+  uint16_t* to = reinterpret_cast<uint16_t*>(p);
+#if HWY_TARGET != HWY_SCALAR
+  const hn::Twice<hn::Rebind<uint16_t, D>> d16;
+  hn::Stream(hn::Combine(d16, high, low), d16, to);
+#else
   const hn::Rebind<uint16_t, D> d16;
-  hn::Stream(HalfBits(d, v, p), d16, reinterpret_cast<uint16_t*>(p));
+  hn::StoreU(low, d16, to);
+  hn::StoreU(high, d16, to + hn::Lanes(d));
+#endif
 }
 
 // The first `count` < Lanes(d) elements, the other lanes zero; nothing beyond them is touched.
