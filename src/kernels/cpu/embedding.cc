@@ -81,6 +81,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "hwy/cache_control.h"
 #include "kernels/cpu/register.h"
 
 namespace glassformer::cpu {
@@ -91,10 +92,17 @@ void embedding(const Tensor& weight, const Tensor& ids_in, const Tensor& y) {
   check_indices("embedding", "ids", ids_in, weight.size(0));
   const int64_t* ids = input<int64_t>(ids_in);
   const int64_t width = weight.size(1);
+  const T* from = input<T>(weight);
+  T* to = output<T>(y);
+  // Rows come from anywhere, so the next one is asked for while this one is copied: the processor
+  // foresees only what lies in line.
+  const int64_t line = 64 / static_cast<int64_t>(sizeof(T)), ahead = std::min(width, 16 * line);
   parallel_ranges(ids_in.count(), row_grain(width), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      std::memcpy(output<T>(y) + i * width, input<T>(weight) + ids[i] * width,
-                  static_cast<size_t>(width) * sizeof(T));
+    for (int64_t i = begin; i < end; ++i) {
+      const T* next = from + ids[std::min(i + 1, end - 1)] * width;
+      for (int64_t j = 0; j < ahead; j += line) hwy::Prefetch(next + j);
+      std::memcpy(to + i * width, from + ids[i] * width, static_cast<size_t>(width) * sizeof(T));
+    }
   });
 }
 

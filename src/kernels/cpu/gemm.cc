@@ -310,6 +310,9 @@ class Rectangle {
 
   // Columns whose sums are held at a time.
   size_t ColumnStep(size_t rows) const {
+    // Few rows read B once, at the speed of memory: down whole columns where these are contiguous.
+    if (Engine::Strips(rows) <= 2 && q_.panels == nullptr && q_.b.row_stride == 1)
+      return Engine::kColumns;
     if (sums_in_c_ || blocks_.count == 1) return columns_.size();
     const size_t panels = kSumBytes / (rows * Engine::kColumns * sizeof(float));
     return std::max<size_t>(panels, 1) * Engine::kColumns;
@@ -487,7 +490,7 @@ struct Grid {
 // The grid with the least time for its slowest thread, by the costs measured on one machine, in
 // nanoseconds an element. Only their proportions matter.
 Grid choose_grid(const Product& q, bool amx, size_t threads, size_t panel_width) {
-  const double multiply = amx ? 0.0006 : 0.0055;
+  const double multiply = amx ? 0.001 : 0.01;
   const double load_a = amx ? 0.05 : 0.2;
   const double load_b = q.panels != nullptr ? (amx ? 0.05 : 0.1) : (amx ? 0.15 : 0.3);
   Grid best{1, 1};
@@ -527,15 +530,18 @@ size_t panels_bytes(const Product& q, bool amx, size_t width) {
   return amx ? columns * amx_padded_k(q.k) * sizeof(uint16_t) : columns * q.k * sizeof(float);
 }
 
-// With more rows than this several blocks of A pass over the same B.
+// With more rows than this several blocks of A pass over the same B, which is then packed once for
+// all of them, unless a thread would have to keep that much memory.
 constexpr size_t kRowsToPackFor = 1024;
+constexpr size_t kMostPanelBytes = size_t{64} << 20;
 
 void run(Product q, bool amx) {
   if (q.m == 0 || q.n == 0) return;
   const auto multiply = amx ? HWY_DYNAMIC_DISPATCH(MultiplyAmx) : HWY_DYNAMIC_DISPATCH(MultiplyF32);
   const size_t width = amx ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
-  if (q.panels == nullptr && q.m > kRowsToPackFor) {
-    void* panels = scratch().panels.get<char>(panels_bytes(q, amx, width));
+  const size_t bytes = panels_bytes(q, amx, width);
+  if (q.panels == nullptr && q.m > kRowsToPackFor && bytes <= kMostPanelBytes) {
+    void* panels = scratch().panels.get<char>(bytes);
     pack_panels(q, amx, div_up(q.n, width), panels);
     q.panels = panels;
   }
