@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "glassformer/autograd/no_grad.h"
 #include "glassformer/ops/arithmetic.h"
 #include "glassformer/ops/view.h"
 #include "kernels/batch_norm.h"
@@ -17,6 +16,7 @@ void check_statistics(const char* argument, const Tensor& running, const Tensor&
   if (!running.defined() && training) return;
   check_shape(kOp, argument, running, {x.size(1)});
   check_dtype(kOp, argument, running, accumulation_dtype(x.dtype()));
+  if (training) check_in_place(kOp, running);
 }
 
 void check(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
@@ -46,7 +46,6 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tens
 // running += momentum (batch - running)
 void track(const Tensor& running, const Tensor& batch, double momentum, double correction) {
   if (!running.defined()) return;
-  const NoGrad no_grad;
   scale_(running, 1 - momentum);
   add_(running, affine(batch, momentum * correction, 0));
 }

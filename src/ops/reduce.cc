@@ -41,7 +41,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
                       "sum_to: expected a shape that broadcasts to {}, found {}", x.shape().str(),
                       shape.str());
   Tensor y = empty(shape, x.options());
-  call(kSumTo, x, y);
+  call(kSumTo, contiguous(x.detach()), y);
   if (needs_grad(x))
     record("sum_to", {x}, {y}, [from = x.shape()](const std::vector<Tensor>& dy) {
       return std::vector{expand(dy[0], from)};

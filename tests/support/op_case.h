@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct OpCase {
   // A larger instance for the benchmark, and the bytes it must move at least; none where empty.
   std::vector<Input> bench_inputs = {};
 };
+
+// How a failed test names its case.
+inline void PrintTo(const OpCase& one, std::ostream* out) { *out << one.op << "/" << one.name; }
 
 // The tables, one file of tests/cases/ an op, put together by the build.
 std::vector<OpCase> all_op_cases();

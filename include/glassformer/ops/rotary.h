@@ -23,8 +23,8 @@ struct RotarySpec {
   int64_t original_max_positions = 0;
   double low_freq_factor = 1, high_freq_factor = 4;  // kLlama3
   double beta_fast = 32, beta_slow = 1;              // kYarn, as the rest
-  std::optional<double> mscale, mscale_all_dim;      // count only together and if neither is 0
-  std::optional<double> attention_factor;
+  std::optional<double> mscale = {}, mscale_all_dim = {};  // count only together, neither being 0
+  std::optional<double> attention_factor = {};
   bool truncate = true;
 };
 

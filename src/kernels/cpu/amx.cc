@@ -109,39 +109,42 @@ GLASSFORMER_AMX_TARGET inline void step(const uint16_t* a, size_t pitch, const u
   }
 }
 
+// Where A lies: rows `pitch` and blocks of 32 of k `step` elements apart.
+struct ALayout {
+  size_t pitch, step;
+};
+
 template <bool kTwoHigh>
-GLASSFORMER_AMX_TARGET void tile_kernel(size_t rows, size_t k, const uint16_t* a, size_t lda,
+GLASSFORMER_AMX_TARGET void tile_kernel(size_t rows, size_t k, const uint16_t* a, ALayout layout,
                                         const uint16_t* b, float* c, size_t ldc, size_t columns,
                                         bool accumulate) {
   alignas(64) uint16_t a_end[kAmxRows * kAmxDepth];
   alignas(64) float edge[kAmxRows * kAmxCols];
   const size_t whole = k / kAmxDepth, rest = k % kAmxDepth;
-  if (rest != 0)
-    for (size_t i = 0; i < rows; ++i) {
-      memcpy(a_end + i * kAmxDepth, a + i * lda + whole * kAmxDepth, rest * sizeof(uint16_t));
-      std::fill_n(a_end + i * kAmxDepth + rest, kAmxDepth - rest, uint16_t{0});
-    }
+  for (size_t i = 0; rest != 0 && i < rows; ++i) {
+    memcpy(a_end + i * kAmxDepth, a + i * layout.pitch + whole * layout.step,
+           rest * sizeof(uint16_t));
+    std::fill_n(a_end + i * kAmxDepth + rest, kAmxDepth - rest, uint16_t{0});
+  }
   const bool narrow = columns < kAmxCols;
-  if (narrow && accumulate)
-    for (size_t i = 0; i < rows; ++i) {
-      memcpy(edge + i * kAmxCols, c + i * ldc, columns * sizeof(float));
-      std::fill_n(edge + i * kAmxCols + columns, kAmxCols - columns, 0.0f);
-    }
+  for (size_t i = 0; narrow && accumulate && i < rows; ++i) {
+    memcpy(edge + i * kAmxCols, c + i * ldc, columns * sizeof(float));
+    std::fill_n(edge + i * kAmxCols + columns, kAmxCols - columns, 0.0f);
+  }
   char* to = reinterpret_cast<char*>(narrow ? edge : c);
   const size_t to_pitch = (narrow ? kAmxCols : ldc) * sizeof(float);
   asm volatile("" ::: "memory");  // what was written above is read by tile loads
-  if (accumulate) {
+  if (accumulate)
     load_tile<kTwoHigh>(to, to_pitch);
-  } else {
+  else
     zero_tile<kTwoHigh>();
-  }
   for (size_t block = 0; block < whole; ++block)
-    step<kTwoHigh>(a + block * kAmxDepth, lda * sizeof(uint16_t), b + block * kPanelBlock);
+    step<kTwoHigh>(a + block * layout.step, layout.pitch * sizeof(uint16_t),
+                   b + block * kPanelBlock);
   if (rest != 0) step<kTwoHigh>(a_end, kAmxDepth * sizeof(uint16_t), b + whole * kPanelBlock);
   store_tile<kTwoHigh>(to, to_pitch);
-  if (narrow)
-    for (size_t i = 0; i < rows; ++i)
-      memcpy(c + i * ldc, edge + i * kAmxCols, columns * sizeof(float));
+  for (size_t i = 0; narrow && i < rows; ++i)
+    memcpy(c + i * ldc, edge + i * kAmxCols, columns * sizeof(float));
 }
 
 // ------------------------------------------------------------------------------------ packing
@@ -270,6 +273,24 @@ GLASSFORMER_AMX_TARGET void pack_panels(const T* src, int64_t row_stride, int64_
   }
 }
 
+// A block of at most 32 rows × 32 of k to rows `ld` apart, zeros up to 32 of k. It is interleaved
+// as a panel of B would be (pairs of k side by side), which leaves 32-bit units to transpose.
+GLASSFORMER_AMX_TARGET void pack_row_block(const uint16_t* src, int64_t row_stride,
+                                           int64_t col_stride, size_t rows, size_t k, uint16_t* dst,
+                                           size_t ld) {
+  alignas(64) uint16_t pairs[kPanelBlock], block[kPanelBlock];
+  pack_panels(src, col_stride, row_stride, k, rows, pairs);
+  const bool full = rows == kAmxRows;
+  uint16_t* to = full ? dst : block;
+  const size_t pitch = full ? ld : kAmxDepth;
+  for (size_t half = 0; half < 2; ++half)
+    transpose(reinterpret_cast<const char*>(pairs + 32 * half), 128,
+              reinterpret_cast<char*>(to + 16 * half * pitch), pitch * sizeof(uint16_t));
+  if (full) return;
+  for (size_t r = 0; r < rows; ++r)
+    memcpy(dst + r * ld, block + r * kAmxDepth, kAmxDepth * sizeof(uint16_t));
+}
+
 }  // namespace
 
 AmxScope::AmxScope() { ++tiles.depth; }
@@ -290,40 +311,54 @@ void amx_pack_panels(const float* src, int64_t row_stride, int64_t col_stride, s
 GLASSFORMER_AMX_TARGET void amx_pack_rows(const uint16_t* src, int64_t row_stride,
                                           int64_t col_stride, size_t m, size_t k, uint16_t* dst,
                                           size_t ld) {
-  // A block is interleaved as a panel of B would be (pairs of k side by side), which leaves 32-bit
-  // units to transpose.
-  alignas(64) uint16_t pairs[kPanelBlock], rows[kPanelBlock];
-  for (size_t i = 0; i < m; i += kAmxRows) {
-    const size_t height = std::min(kAmxRows, m - i);
-    for (size_t p = 0; p < k; p += kAmxDepth) {
-      const size_t depth = std::min(kAmxDepth, k - p);
-      pack_panels(src + static_cast<int64_t>(i) * row_stride + static_cast<int64_t>(p) * col_stride,
-                  col_stride, row_stride, depth, height, pairs);
-      uint16_t* to = dst + i * ld + p;
-      const bool full = height == kAmxRows;
-      for (size_t half = 0; half < 2; ++half)
-        transpose(
-            reinterpret_cast<const char*>(pairs + 32 * half), 128,
-            reinterpret_cast<char*>(full ? to + 16 * half * ld : rows + 16 * half * kAmxDepth),
-            (full ? ld : kAmxDepth) * sizeof(uint16_t));
-      if (!full)
-        for (size_t r = 0; r < height; ++r)
-          memcpy(to + r * ld, rows + r * kAmxDepth, kAmxDepth * sizeof(uint16_t));
+  for (size_t i = 0; i < m; i += kAmxRows)
+    for (size_t p = 0; p < k; p += kAmxDepth)
+      pack_row_block(
+          src + static_cast<int64_t>(i) * row_stride + static_cast<int64_t>(p) * col_stride,
+          row_stride, col_stride, std::min(kAmxRows, m - i), std::min(kAmxDepth, k - p),
+          dst + i * ld + p, ld);
+}
+
+GLASSFORMER_AMX_TARGET void amx_pack_strips(const uint16_t* src, int64_t row_stride,
+                                            int64_t col_stride, size_t m, size_t k, uint16_t* dst) {
+  constexpr size_t kBlock = kAmxRows * kAmxDepth;
+  const size_t whole = col_stride == 1 ? k / kAmxDepth : 0;
+  for (size_t i = 0; i < m; i += kAmxRows, dst += kAmxRows * amx_padded_k(k)) {
+    const size_t rows = std::min(kAmxRows, m - i);
+    const uint16_t* strip = src + static_cast<int64_t>(i) * row_stride;
+    for (size_t r = 0; r < rows; ++r) {
+      const uint16_t* row = strip + static_cast<int64_t>(r) * row_stride;
+      for (size_t b = 0; b < whole; ++b)
+        _mm512_storeu_si512(dst + b * kBlock + r * kAmxDepth,
+                            _mm512_loadu_si512(row + b * kAmxDepth));
     }
+    for (size_t p = whole * kAmxDepth; p < k; p += kAmxDepth)
+      pack_row_block(strip + static_cast<int64_t>(p) * col_stride, row_stride, col_stride, rows,
+                     std::min(kAmxDepth, k - p), dst + p * kAmxRows, kAmxDepth);
   }
+}
+
+void amx_strip_product(size_t rows, size_t columns, size_t k, const uint16_t* a_strip,
+                       const uint16_t* b_panel, float* c, size_t ldc, bool accumulate) {
+  internal_check(tiles.depth > 0, "amx_strip_product outside an AmxScope");
+  configure(rows);
+  const auto kernel = rows > 16 ? tile_kernel<true> : tile_kernel<false>;
+  kernel(rows, amx_padded_k(k), a_strip, {kAmxDepth, kAmxRows * kAmxDepth}, b_panel, c, ldc,
+         columns, accumulate);
 }
 
 void amx_tile_product(size_t m, size_t n, size_t k, const uint16_t* a, size_t lda,
                       const uint16_t* b_panels, float* c, size_t ldc, bool accumulate) {
   internal_check(tiles.depth > 0, "amx_tile_product outside an AmxScope");
   const size_t panel_size = amx_padded_k(k) * kAmxCols;
+  const ALayout layout{lda, kAmxDepth};
   // Whole strips first, then the rows that are left: the tiles are configured twice at most.
   const size_t whole = m / kAmxRows * kAmxRows;
   if (whole != 0) {
     configure(kAmxRows);
     for (size_t j = 0; j < n; j += kAmxCols)
       for (size_t i = 0; i < whole; i += kAmxRows)
-        tile_kernel<true>(kAmxRows, k, a + i * lda, lda, b_panels + j / kAmxCols * panel_size,
+        tile_kernel<true>(kAmxRows, k, a + i * lda, layout, b_panels + j / kAmxCols * panel_size,
                           c + i * ldc + j, ldc, std::min(kAmxCols, n - j), accumulate);
   }
   const size_t rows = m - whole;
@@ -331,8 +366,8 @@ void amx_tile_product(size_t m, size_t n, size_t k, const uint16_t* a, size_t ld
   configure(rows);
   const auto kernel = rows > 16 ? tile_kernel<true> : tile_kernel<false>;
   for (size_t j = 0; j < n; j += kAmxCols)
-    kernel(rows, k, a + whole * lda, lda, b_panels + j / kAmxCols * panel_size, c + whole * ldc + j,
-           ldc, std::min(kAmxCols, n - j), accumulate);
+    kernel(rows, k, a + whole * lda, layout, b_panels + j / kAmxCols * panel_size,
+           c + whole * ldc + j, ldc, std::min(kAmxCols, n - j), accumulate);
 }
 
 }  // namespace glassformer::cpu
@@ -351,6 +386,11 @@ AmxScope::~AmxScope() = default;
 void amx_pack_panels(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
 void amx_pack_panels(const float*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
 void amx_pack_rows(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*, size_t) {
+  absent();
+}
+void amx_pack_strips(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
+void amx_strip_product(size_t, size_t, size_t, const uint16_t*, const uint16_t*, float*, size_t,
+                       bool) {
   absent();
 }
 void amx_tile_product(size_t, size_t, size_t, const uint16_t*, size_t, const uint16_t*, float*,

@@ -50,6 +50,20 @@ void amx_pack_panels(const float* src, int64_t row_stride, int64_t col_stride, s
 void amx_pack_rows(const uint16_t* src, int64_t row_stride, int64_t col_stride, size_t m, size_t k,
                    uint16_t* dst, size_t ld);
 
+// Packs A as above into strips of 32 rows in the order the tiles are loaded:
+// dst[strip][padded k / 32][32 rows][32], amx_packed_strips_size(m, k) values, for
+// amx_strip_product. Fast where either stride is 1.
+constexpr size_t amx_packed_strips_size(size_t m, size_t k) {
+  return (m + kAmxRows - 1) / kAmxRows * kAmxRows * amx_padded_k(k);
+}
+void amx_pack_strips(const uint16_t* src, int64_t row_stride, int64_t col_stride, size_t m,
+                     size_t k, uint16_t* dst);
+
+// C (+)= A · B for one strip of at most 32 rows and one panel of at most 32 columns, both packed.
+// Streams from L2 at 84 % of the unit's peak where rows with a pitch reach 55 to 68 %.
+void amx_strip_product(size_t rows, size_t columns, size_t k, const uint16_t* a_strip,
+                       const uint16_t* b_panel, float* c, size_t ldc, bool accumulate);
+
 // C (+)= A · B for C[m × n] f32 with pitch ldc, A[m × k] with pitch lda, and B as amx_pack_panels
 // leaves it. k needs no padding in A: its ragged end goes through a small buffer. Writes nothing
 // outside [m) × [n). k = 0 gives zeros (or leaves C when accumulating).

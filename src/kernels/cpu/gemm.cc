@@ -1,13 +1,11 @@
 // The blocked product. A thread owns a rectangle of C and shares nothing but its inputs, so there
-// is no barrier; what threads in the same row or column of the grid pack twice is cheaper than
-// waiting.
+// is no barrier; what threads in one row or column of the grid pack twice is cheaper than waiting.
 //
-//   for columns of the rectangle          (as many as keep the sums in L2, see Blocking)
-//     for blocks of k                     kBlockK: a panel of B stays in L1
-//       for blocks of rows                a block of A stays in L2
-//         for panels of B                 packed into L1 when first needed
-//           for strips of A               the register tile; on the last block of k, the epilogue
-//
+//   for blocks of rows            their A, packed, fits the L2 cache with what else is needed
+//     for blocks of columns       so does their block of sums, unless C itself holds the sums
+//       for blocks of k           a panel of B stays in the L1 cache
+//         for panels of B         packed right before use, or beforehand for many rows
+//           for strips of A       the register tile; after the last block of k, the epilogue
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
@@ -54,7 +52,7 @@ inline std::shared_ptr<void> allocate_aligned(size_t bytes) {
 }
 
 // Memory that a thread keeps between calls; it grows to the largest block, which is bounded.
-class Scratch {
+class Workspace {
  public:
   template <class T>
   T* get(size_t count) {
@@ -71,7 +69,7 @@ class Scratch {
 };
 
 struct ThreadScratch {
-  Scratch a, b, sums, bias;
+  Workspace a, b, sums, bias, panels;
 };
 inline ThreadScratch& scratch() {
   thread_local ThreadScratch memory;
@@ -93,6 +91,11 @@ struct Range {
   size_t begin, end;
   size_t size() const { return end - begin; }
 };
+
+// Part `index` of `count` even ones of [0, total).
+inline Range part(size_t index, size_t count, size_t total) {
+  return {index * total / count, (index + 1) * total / count};
+}
 
 inline const void* offset(const MatrixRef& x, size_t row, size_t col) {
   const int64_t at =
@@ -130,38 +133,49 @@ struct TileOutput {
   size_t ld_sums;
   const float* bias;  // of the first column, or null
   T* c;
+  bool add_c;  // the old C is one of the terms
   T* pre_activation;
   size_t ldc;
   const T* residual;
   size_t ld_residual;
 };
 
-template <Activation kActivation, class T>
-HWY_NOINLINE void FinishTile(size_t rows, size_t columns, const TileOutput<T>& out) {
+// The columns of a tile from `first` on: whole vectors, or the part of one that is left. Apart, so
+// that the many constants of an activation stay in registers over all rows.
+template <Activation kActivation, bool kWhole, class T>
+HWY_NOINLINE void FinishColumns(size_t rows, size_t first, size_t columns,
+                                const TileOutput<T>& to) {
   const hn::ScalableTag<float> d;
-  for (size_t i = 0; i < rows; ++i) {
-    const float* sums = out.sums + i * out.ld_sums;
-    T* c = out.c + i * out.ldc;
-    T* pre = out.pre_activation ? out.pre_activation + i * out.ldc : nullptr;
-    const T* residual = out.residual ? out.residual + i * out.ld_residual : nullptr;
-    size_t j = 0;
-    for (; j + kLanes <= columns; j += kLanes) {
-      auto z = hn::LoadU(d, sums + j);
-      if (out.bias) z = hn::Add(z, hn::LoadU(d, out.bias + j));
-      if (pre) StoreF32(z, d, pre + j);
+  const TileOutput<T> out = to;  // a copy that the stores below cannot change
+  const auto load = [&](const auto* p) HWY_ATTR {
+    if constexpr (kWhole)
+      return LoadF32(d, p);
+    else
+      return LoadF32N(d, p, columns - first);
+  };
+  const auto store = [&](hn::Vec<decltype(d)> v, T* p) HWY_ATTR {
+    if constexpr (kWhole)
+      StoreF32(v, d, p);
+    else
+      StoreF32N(v, d, p, columns - first);
+  };
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = first; j < columns; j += kLanes) {
+      auto z = load(out.sums + i * out.ld_sums + j);
+      if (out.add_c) z = hn::Add(load(out.c + i * out.ldc + j), z);
+      if (out.bias) z = hn::Add(z, load(out.bias + j));
+      if (out.pre_activation) store(z, out.pre_activation + i * out.ldc + j);
       auto y = Activate<kActivation>(d, z);
-      if (residual) y = hn::Add(y, LoadF32(d, residual + j));
-      StoreF32(y, d, c + j);
+      if (out.residual) y = hn::Add(y, load(out.residual + i * out.ld_residual + j));
+      store(y, out.c + i * out.ldc + j);
     }
-    if (j == columns) continue;
-    const size_t rest = columns - j;
-    auto z = LoadF32N(d, sums + j, rest);
-    if (out.bias) z = hn::Add(z, LoadF32N(d, out.bias + j, rest));
-    if (pre) StoreF32N(z, d, pre + j, rest);
-    auto y = Activate<kActivation>(d, z);
-    if (residual) y = hn::Add(y, LoadF32N(d, residual + j, rest));
-    StoreF32N(y, d, c + j, rest);
-  }
+}
+
+template <Activation kActivation, class T>
+void FinishTile(size_t rows, size_t columns, const TileOutput<T>& out) {
+  const size_t whole = columns / kLanes * kLanes;
+  if (whole != 0) FinishColumns<kActivation, true>(rows, 0, whole, out);
+  if (whole != columns) FinishColumns<kActivation, false>(rows, whole, columns, out);
 }
 
 template <class T>
@@ -181,33 +195,24 @@ void Finish(Activation activation, size_t rows, size_t columns, const TileOutput
 // What differs between the vector tile and the tile unit: how a block of A and a panel of B are
 // brought into shape, and the kernel of one strip.
 
-template <class T>
-struct ABlock {
-  const T* data;
-  size_t ld;
-  size_t rows;
-};
-
 struct F32Engine {
   using Value = float;
-  static constexpr size_t kColumns = kNr;
-  static constexpr size_t kBlockK = 256;  // a panel of 32 KB
-  static constexpr size_t kUnitK = 1;
+  static constexpr size_t kRows = kMr, kColumns = kNr;
+  static constexpr size_t kBlockK = 256, kUnitK = 1;  // panels of 32 KB
+  static constexpr bool kSumsInC = true;              // where C is f32: costs little, saves a copy
 
   static size_t Strips(size_t rows) { return StripCount(rows); }
-  static Range Strip(size_t s, size_t rows) {
-    return {StripBegin(s, rows), StripBegin(s + 1, rows)};
-  }
+  static size_t StripStart(size_t s, size_t rows) { return StripBegin(s, rows); }
+  static size_t StripSize(size_t kc) { return kc * kMr; }
+  static size_t ASize(size_t rows, size_t kc) { return PackedStripFloats(rows, kc); }
   static size_t PanelSize(size_t kc) { return kc * kNr; }
 
-  static ABlock<float> LoadA(const MatrixRef& a, size_t i, size_t rows, size_t p, size_t kc) {
-    float* to = scratch().a.get<float>(PackedStripFloats(rows, kc));
+  static void PackA(const MatrixRef& a, size_t i, size_t rows, size_t p, size_t kc, float* to) {
     const void* src = offset(a, i, p);
     if (a.type == Type::kF32)
       PackStrips(static_cast<const float*>(src), a.row_stride, a.col_stride, rows, kc, to);
     else
       PackStrips(static_cast<const uint16_t*>(src), a.row_stride, a.col_stride, rows, kc, to);
-    return {to, kMr, rows};
   }
 
   static void PackPanel(const MatrixRef& b, size_t p, size_t kc, size_t j, size_t columns,
@@ -219,33 +224,28 @@ struct F32Engine {
       PackPanels(static_cast<const uint16_t*>(src), b.row_stride, b.col_stride, kc, columns, to);
   }
 
-  static HWY_INLINE void Kernel(const ABlock<float>& a, size_t s, size_t kc, const float* panel,
-                                float* c, size_t ldc, size_t columns, bool accumulate) {
-    const Range strip = Strip(s, a.rows);
-    tile::KernelForRows<true>(strip.size(), kc, a.data + s * kMr * kc, kMr, panel, c, ldc, columns,
-                              accumulate);
+  static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const float* strip,
+                                const float* panel, float* c, size_t ldc, bool accumulate) {
+    tile::KernelForRows<true>(rows, kc, strip, kMr, panel, c, ldc, columns, accumulate);
   }
 };
 
 struct AmxEngine {
   using Value = uint16_t;
-  static constexpr size_t kColumns = kAmxCols;
-  static constexpr size_t kBlockK = 512;  // a panel of 32 KB
-  static constexpr size_t kUnitK = kAmxDepth;
+  static constexpr size_t kRows = kAmxRows, kColumns = kAmxCols;
+  // A panel and a strip, 16 KB each, fit the L1 cache together; at twice that the unit waits.
+  static constexpr size_t kBlockK = 256, kUnitK = kAmxDepth;
+  static constexpr bool kSumsInC = false;  // tiles spread over 32 rows of C are slow to load
 
   static size_t Strips(size_t rows) { return div_up(rows, kAmxRows); }
-  static Range Strip(size_t s, size_t rows) {
-    return {s * kAmxRows, std::min(rows, (s + 1) * kAmxRows)};
-  }
+  static size_t StripStart(size_t s, size_t rows) { return std::min(s * kAmxRows, rows); }
+  static size_t StripSize(size_t kc) { return amx_padded_k(kc) * kAmxRows; }
+  static size_t ASize(size_t rows, size_t kc) { return amx_packed_strips_size(rows, kc); }
   static size_t PanelSize(size_t kc) { return amx_padded_k(kc) * kAmxCols; }
 
-  static ABlock<uint16_t> LoadA(const MatrixRef& a, size_t i, size_t rows, size_t p, size_t kc) {
-    const uint16_t* src = static_cast<const uint16_t*>(offset(a, i, p));
-    if (a.col_stride == 1) return {src, static_cast<size_t>(a.row_stride), rows};
-    const size_t ld = amx_padded_k(kc);
-    uint16_t* to = scratch().a.get<uint16_t>(rows * ld);
-    amx_pack_rows(src, a.row_stride, a.col_stride, rows, kc, to, ld);
-    return {to, ld, rows};
+  static void PackA(const MatrixRef& a, size_t i, size_t rows, size_t p, size_t kc, uint16_t* to) {
+    amx_pack_strips(static_cast<const uint16_t*>(offset(a, i, p)), a.row_stride, a.col_stride, rows,
+                    kc, to);
   }
 
   static void PackPanel(const MatrixRef& b, size_t p, size_t kc, size_t j, size_t columns,
@@ -254,12 +254,9 @@ struct AmxEngine {
                     columns, to);
   }
 
-  static HWY_INLINE void Kernel(const ABlock<uint16_t>& a, size_t s, size_t kc,
-                                const uint16_t* panel, float* c, size_t ldc, size_t columns,
-                                bool accumulate) {
-    const Range strip = Strip(s, a.rows);
-    amx_tile_product(strip.size(), columns, kc, a.data + strip.begin * a.ld, a.ld, panel, c, ldc,
-                     accumulate);
+  static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const uint16_t* strip,
+                                const uint16_t* panel, float* c, size_t ldc, bool accumulate) {
+    amx_strip_product(rows, columns, kc, strip, panel, c, ldc, accumulate);
   }
 };
 
@@ -275,28 +272,48 @@ class Rectangle {
       : q_(product),
         rows_(rows),
         columns_(columns),
-        blocks_(product.k, Engine::kBlockK, Engine::kUnitK) {}
+        blocks_(product.k, Engine::kBlockK, Engine::kUnitK),
+        sums_in_c_(Engine::kSumsInC && product.out.type == Type::kF32) {}
 
   void Run() {
     WidenBias();
-    const size_t row_step = rows_.size() <= kMaxRows ? rows_.size() : kSomeRows;
-    const size_t column_step = rows_.size() <= kMaxRows ? kManyColumns : kSomeColumns;
-    for (size_t j = columns_.begin; j < columns_.end; j += column_step) {
-      const Range columns{j, std::min(columns_.end, j + column_step)};
-      for (size_t block = 0; block < blocks_.count; ++block)
-        for (size_t i = rows_.begin; i < rows_.end; i += row_step)
-          RunBlock(block, {i, std::min(rows_.end, i + row_step)}, columns);
+    const size_t row_blocks = div_up(rows_.size(), kBlockRows);
+    for (size_t r = 0; r < row_blocks; ++r) {
+      const Range part_of_rows = part(r, row_blocks, rows_.size());
+      const Range rows{rows_.begin + part_of_rows.begin, rows_.begin + part_of_rows.end};
+      const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
+      const bool keep_a = a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
+      Value* a = scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
+      const size_t step = ColumnStep(rows.size());
+      for (size_t j = columns_.begin; j < columns_.end; j += step)
+        for (size_t block = 0; block < blocks_.count; ++block) {
+          Value* a_block = a + (keep_a ? block * a_size : 0);
+          if (!keep_a || j == columns_.begin)
+            Engine::PackA(q_.a, rows.begin, rows.size(), Start(block), Depth(block), a_block);
+          RunBlock(block, rows, {j, std::min(columns_.end, j + step)}, a_block);
+        }
     }
   }
 
  private:
-  // Rows of A that one block may have alone, and the shapes of the blocks of A and B when both must
-  // be kept; in the columns' case, of the f32 sums too.
-  static constexpr size_t kMaxRows = 768, kSomeRows = 384;
-  static constexpr size_t kManyColumns = 1024, kSomeColumns = 768;
+  static constexpr size_t kBlockRows = 768;
+  static constexpr size_t kKeptABytes = size_t{4} << 20;
+  static constexpr size_t kSumBytes = size_t{1} << 20;
+  static constexpr size_t kStripsToHidePrefetch = 6;
+
+  size_t Start(size_t block) const { return block * blocks_.size; }
+  size_t Depth(size_t block) const {
+    return std::min(blocks_.size, q_.k - std::min(q_.k, Start(block)));
+  }
+
+  // Columns whose sums are held at a time.
+  size_t ColumnStep(size_t rows) const {
+    if (sums_in_c_ || blocks_.count == 1) return columns_.size();
+    const size_t panels = kSumBytes / (rows * Engine::kColumns * sizeof(float));
+    return std::max<size_t>(panels, 1) * Engine::kColumns;
+  }
 
   void WidenBias() {
-    bias_ = nullptr;
     if (q_.out.bias == nullptr) return;
     if (q_.out.bias_type == Type::kF32) {
       bias_ = static_cast<const float*>(q_.out.bias) + columns_.begin;
@@ -308,61 +325,69 @@ class Rectangle {
     bias_ = wide;
   }
 
-  const Value* Panel(size_t block, size_t p, size_t kc, size_t j, size_t columns, bool pack,
-                     Value* slot) {
+  const Value* Panel(size_t block, size_t j, size_t columns) {
+    const size_t kc = Depth(block);
     if (q_.panels != nullptr) {
       const size_t panels = div_up(q_.n, Engine::kColumns);
       return static_cast<const Value*>(q_.panels) +
              block * panels * Engine::PanelSize(blocks_.size) +
              j / Engine::kColumns * Engine::PanelSize(kc);
     }
-    if (pack) Engine::PackPanel(q_.b, p, kc, j, columns, slot);
-    return slot;
+    Value* to = scratch().b.template get<Value>(Engine::PanelSize(blocks_.size));
+    Engine::PackPanel(q_.b, Start(block), kc, j, columns, to);
+    return to;
   }
 
-  void RunBlock(size_t block, Range rows, Range columns) {
-    const size_t p = block * blocks_.size;
-    const size_t kc = std::min(blocks_.size, q_.k - std::min(q_.k, p));
+  void RunBlock(size_t block, Range rows, Range columns, const Value* a) {
+    const size_t kc = Depth(block);
     const bool last = block + 1 == blocks_.count;
-    const bool reuse = rows_.size() > rows.size();  // other rows will want the same panels
-    const size_t panel_size = Engine::PanelSize(kc);
-    const size_t slots = reuse ? div_up(columns.size(), Engine::kColumns) : 1;
-    Value* packed = q_.panels ? nullptr : scratch().b.template get<Value>(slots * panel_size);
-    const auto a = Engine::LoadA(q_.a, rows.begin, rows.size(), p, kc);
     const size_t strips = Engine::Strips(rows.size());
     for (size_t j = columns.begin; j < columns.end; j += Engine::kColumns) {
       const size_t width = std::min(Engine::kColumns, columns.end - j);
-      const size_t slot = reuse ? (j - columns.begin) / Engine::kColumns : 0;
-      const Value* panel = Panel(block, p, kc, j, width, !reuse || rows.begin == rows_.begin,
-                                 packed + slot * panel_size);
+      const Value* panel = Panel(block, j, width);
+      const bool more = q_.panels != nullptr && j + width < columns.end;
       for (size_t s = 0; s < strips; ++s) {
-        const Range strip = Engine::Strip(s, rows.size());
-        const size_t i = rows.begin + strip.begin;
+        if (more) Prefetch(panel + Engine::PanelSize(kc), Engine::PanelSize(kc), s, strips);
+        const size_t start = Engine::StripStart(s, rows.size());
+        const size_t height = Engine::StripStart(s + 1, rows.size()) - start;
+        const size_t i = rows.begin + start;
+        const size_t tile = (j - columns.begin) / Engine::kColumns * strips + s;
         size_t ld;
-        float* sums = Sums(i, j, columns, &ld);
-        Engine::Kernel(a, s, kc, panel, sums, ld, width, block != 0 || q_.out.accumulate);
-        if (last) FinishStrip(i, strip.size(), j, width, sums, ld);
+        float* sums = Sums(i, j, tile, div_up(columns.size(), Engine::kColumns) * strips, &ld);
+        Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, ld,
+                       block != 0 || (sums_in_c_ && q_.out.accumulate));
+        if (last) FinishStrip(i, height, j, width, sums, ld);
       }
     }
   }
 
-  // Where the f32 sums of the tile at (i, j) are kept: in C when it is f32, else in scratch.
-  float* Sums(size_t i, size_t j, Range columns, size_t* ld) {
-    if (q_.out.type == Type::kF32) {
+  // Brings part `s` of the next panel nearer while this one is used. With few strips the panels go
+  // by as fast as memory gives them, and asking twice costs more than it helps.
+  static void Prefetch(const Value* panel, size_t size, size_t s, size_t strips) {
+    if (strips < kStripsToHidePrefetch) return;
+    constexpr size_t kLine = 64 / sizeof(Value);
+    const size_t lines = size / kLine;
+    for (size_t line = s * lines / strips; line < (s + 1) * lines / strips; ++line)
+      __builtin_prefetch(panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
+  }
+
+  // Where the f32 sums of a tile are kept: in C, or together in scratch, `tile` of `tiles`.
+  float* Sums(size_t i, size_t j, size_t tile, size_t tiles, size_t* ld) const {
+    if (sums_in_c_) {
       *ld = static_cast<size_t>(q_.out.ldc);
       return static_cast<float*>(q_.out.c) + i * *ld + j;
     }
-    const size_t width = round_up(columns.size(), Engine::kColumns);
-    *ld = blocks_.count == 1 ? Engine::kColumns : width;
-    if (blocks_.count == 1) return scratch().sums.template get<float>(kAmxRows * kAmxCols);
-    float* sums = scratch().sums.template get<float>(rows_.size() * width);
-    return sums + (i - rows_.begin) * width + (j - columns.begin);
+    *ld = Engine::kColumns;
+    constexpr size_t kTile = Engine::kRows * Engine::kColumns;
+    if (blocks_.count == 1) return scratch().sums.template get<float>(kTile);
+    return scratch().sums.template get<float>(tiles * kTile) + tile * kTile;
   }
 
   void FinishStrip(size_t i, size_t rows, size_t j, size_t columns, const float* sums, size_t ld) {
     const GemmOutput& out = q_.out;
     if (out.type == Type::kBf16) return FinishAs<hwy::bfloat16_t>(i, rows, j, columns, sums, ld);
-    if (bias_ || out.activation != Activation::kNone || out.pre_activation || out.residual)
+    if (!sums_in_c_ || bias_ || out.activation != Activation::kNone || out.pre_activation ||
+        out.residual)
       FinishAs<float>(i, rows, j, columns, sums, ld);
   }
 
@@ -377,6 +402,7 @@ class Rectangle {
                              .ld_sums = ld,
                              .bias = bias_ ? bias_ + (j - columns_.begin) : nullptr,
                              .c = static_cast<T*>(out.c) + i * ldc + j,
+                             .add_c = !sums_in_c_ && out.accumulate,
                              .pre_activation = pre ? pre + i * ldc + j : nullptr,
                              .ldc = ldc,
                              .residual = residual ? residual + i * ld_residual + j : nullptr,
@@ -387,6 +413,7 @@ class Rectangle {
   const Product& q_;
   const Range rows_, columns_;
   const KBlocks blocks_;
+  const bool sums_in_c_;
   const float* bias_ = nullptr;
 };
 
@@ -471,14 +498,31 @@ int wanted_threads(const Product& q, bool amx) {
   return static_cast<int>(std::clamp(pieces, 1.0, 1024.0));
 }
 
-Range part(size_t index, size_t count, size_t total) {
-  return {index * total / count, (index + 1) * total / count};
+// The panels of a whole B.
+void pack_panels(const Product& q, bool amx, size_t count, void* panels) {
+  const auto pack = amx ? HWY_DYNAMIC_DISPATCH(PackAmx) : HWY_DYNAMIC_DISPATCH(PackF32);
+  parallel_ranges(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) pack(q, static_cast<size_t>(i), panels);
+  });
 }
 
-void run(const Product& q, bool amx) {
+size_t panels_bytes(const Product& q, bool amx, size_t width) {
+  const size_t columns = round_up(q.n, width);
+  return amx ? columns * amx_padded_k(q.k) * sizeof(uint16_t) : columns * q.k * sizeof(float);
+}
+
+// With more rows than this several blocks of A pass over the same B.
+constexpr size_t kRowsToPackFor = 1024;
+
+void run(Product q, bool amx) {
   if (q.m == 0 || q.n == 0) return;
   const auto multiply = amx ? HWY_DYNAMIC_DISPATCH(MultiplyAmx) : HWY_DYNAMIC_DISPATCH(MultiplyF32);
   const size_t width = amx ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
+  if (q.panels == nullptr && q.m > kRowsToPackFor) {
+    void* panels = scratch().panels.get<char>(panels_bytes(q, amx, width));
+    pack_panels(q, amx, div_up(q.n, width), panels);
+    q.panels = panels;
+  }
   parallel_workers(wanted_threads(q, amx), [&](int worker, int workers) {
     const Grid grid = choose_grid(q, amx, static_cast<size_t>(workers), width);
     const size_t index = static_cast<size_t>(worker);
@@ -513,14 +557,9 @@ PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b) {
   packed.type_ = b.type;
   packed.amx_ = b.type == Type::kBf16 && amx_bf16_usable();
   packed.width_ = packed.amx_ ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
-  const size_t count = div_up(q.n, packed.width_);
-  const size_t depth = packed.amx_ ? amx_padded_k(q.k) : q.k;
-  packed.bytes_ = count * packed.width_ * depth * (packed.amx_ ? sizeof(uint16_t) : sizeof(float));
+  packed.bytes_ = panels_bytes(q, packed.amx_, packed.width_);
   std::shared_ptr<void> storage = allocate_aligned(packed.bytes_);
-  const auto pack = packed.amx_ ? HWY_DYNAMIC_DISPATCH(PackAmx) : HWY_DYNAMIC_DISPATCH(PackF32);
-  parallel_ranges(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) pack(q, static_cast<size_t>(i), storage.get());
-  });
+  pack_panels(q, packed.amx_, div_up(q.n, packed.width_), storage.get());
   packed.storage_ = std::move(storage);
   return packed;
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "glassformer/tensor/activation.h"
+
 // C = A · B on the CPU, with what usually follows it done while the result is still in cache.
 //
 // f32 runs on the vector tile of tile-inl.h. bfloat16 × bfloat16 runs on the tile unit (amx.h)
@@ -27,8 +29,6 @@ struct MatrixRef {
   int64_t row_stride = 0;
   int64_t col_stride = 1;
 };
-
-enum class Activation : uint8_t { kNone, kRelu, kGelu, kGeluTanh, kSilu, kSigmoid, kTanh };
 
 // z = (accumulate ? C : 0) + A·B + bias;  pre_activation = z;  C = activation(z) + residual.
 struct GemmOutput {

@@ -10,9 +10,13 @@
   X(batch_norm)                    \
   X(copy)                          \
   X(cross_entropy)                 \
+  X(dropout)                       \
   X(embedding)                     \
+  X(gather)                        \
+  X(linear)                        \
   X(norm)                          \
   X(patches)                       \
+  X(pointwise)                     \
   X(pointwise_loss)                \
   X(positions)                     \
   X(random)                        \
