@@ -6,10 +6,11 @@
 //    "outputs": "PREFIX", "repeats": 1}
 //
 // makes the case the current one, runs it `repeats` times and answers {"seconds": [...],
-// "peak_bytes": n, "outputs": [{"path", "shape", "dtype"}]}; peak_bytes is what the run needed beside
-// its inputs. A line without "case" runs the current one again; without "outputs" nothing is written.
-// Files are raw little-endian numbers. With "grad", the inputs whose gradients are wanted, the last
-// input is the gradient of the result, and only the backward is timed. {"list": true} answers
+// "peak_bytes": n, "outputs": [{"path", "shape", "dtype"}]}; peak_bytes is what the run needed
+// beside its inputs. A line without "case" runs the current one again; without "outputs" nothing is
+// written. Files are raw little-endian numbers. With "grad", the inputs whose gradients are wanted,
+// the last input is the gradient of the result, and only the backward is timed. {"list": true}
+// answers
 // {"cases": [...]}. Whatever goes wrong is answered as {"error": "..."}.
 
 #include <chrono>
@@ -179,8 +180,7 @@ json answer(const json& request, std::unique_ptr<Case>& current) {
   }
   if (current == nullptr) throw ValueError("expected a case first");
   json reply = {{"seconds", json::array()}, {"outputs", json::array()}};
-  for (int i = request.value("repeats", 1); i > 0; --i)
-    reply["seconds"].push_back(current->run());
+  for (int i = request.value("repeats", 1); i > 0; --i) reply["seconds"].push_back(current->run());
   reply["peak_bytes"] = current->peak_bytes();
   if (request.contains("outputs")) {
     const auto prefix = request.at("outputs").get<std::string>();

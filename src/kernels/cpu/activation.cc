@@ -102,8 +102,8 @@ HWY_INLINE void GatedGradients(Function f, const T* gate, const T* up, const T* 
   }
   if (i == width) return;
   const auto rest = static_cast<size_t>(width - i);
-  const auto one = both(LoadF32N(d, gate + i, rest), LoadF32N(d, up + i, rest),
-                        LoadF32N(d, dy + i, rest));
+  const auto one =
+      both(LoadF32N(d, gate + i, rest), LoadF32N(d, up + i, rest), LoadF32N(d, dy + i, rest));
   StoreF32N(one.gate, d, dgate + i, rest);
   StoreF32N(one.up, d, dup + i, rest);
 }

@@ -35,9 +35,8 @@ HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& varianc
   Turns sum, squares;
   ClearTurns(sum);
   ClearTurns(squares);
-  ForVectorsInTurn(n, [&](int64_t i, size_t count, int turn) HWY_ATTR {
-    sum[turn] = hn::Add(sum[turn], LoadSome(d, x + i, count));
-  });
+  ForVectorsInTurn(n, [&](int64_t i, size_t count, int turn)
+                          HWY_ATTR { sum[turn] = hn::Add(sum[turn], LoadSome(d, x + i, count)); });
   mean.centre = SumTurns(sum) * scale;
   ClearTurns(sum);
   const auto centre = hn::Set(d, mean.centre);

@@ -70,9 +70,8 @@ HWY_INLINE void WhereRow(const T* a, int64_t sa, const T* b, int64_t sb, const b
   const hn::ScalableTag<T> d;
   const hn::Rebind<uint8_t, decltype(d)> d8;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto load = [&](const T* p, int64_t stride, int64_t i) HWY_ATTR {
-    return stride == 0 ? hn::Set(d, *p) : hn::LoadU(d, p + i);
-  };
+  const auto load = [&](const T* p, int64_t stride, int64_t i)
+                        HWY_ATTR { return stride == 0 ? hn::Set(d, *p) : hn::LoadU(d, p + i); };
   const auto flags = [&](int64_t i) HWY_ATTR {
     const auto* bytes = reinterpret_cast<const uint8_t*>(condition);
     const auto bits = sc == 0 ? hn::Set(d8, *bytes) : hn::LoadU(d8, bytes + i);
