@@ -14,9 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
 #include "base/parallel.h"
-#include "hwy/cache_control.h"
-#include "hwy/highway.h"
 #include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/math-inl.h"
 
