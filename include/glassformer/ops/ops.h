@@ -4,12 +4,12 @@
 
 #include "glassformer/ops/activation.h"  // IWYU pragma: export
 #include "glassformer/ops/arithmetic.h"  // IWYU pragma: export
-#include "glassformer/ops/backward.h"   // IWYU pragma: export
-#include "glassformer/ops/copy.h"       // IWYU pragma: export
-#include "glassformer/ops/create.h"     // IWYU pragma: export
-#include "glassformer/ops/dropout.h"    // IWYU pragma: export
-#include "glassformer/ops/gather.h"     // IWYU pragma: export
-#include "glassformer/ops/pointwise.h"  // IWYU pragma: export
-#include "glassformer/ops/reduce.h"     // IWYU pragma: export
-#include "glassformer/ops/softmax.h"    // IWYU pragma: export
-#include "glassformer/ops/view.h"       // IWYU pragma: export
+#include "glassformer/ops/backward.h"    // IWYU pragma: export
+#include "glassformer/ops/copy.h"        // IWYU pragma: export
+#include "glassformer/ops/create.h"      // IWYU pragma: export
+#include "glassformer/ops/dropout.h"     // IWYU pragma: export
+#include "glassformer/ops/gather.h"      // IWYU pragma: export
+#include "glassformer/ops/pointwise.h"   // IWYU pragma: export
+#include "glassformer/ops/reduce.h"      // IWYU pragma: export
+#include "glassformer/ops/softmax.h"     // IWYU pragma: export
+#include "glassformer/ops/view.h"        // IWYU pragma: export

@@ -16,8 +16,8 @@ void Activate(const Tensor& x, const Tensor& y, Activation activation) {
     using T = std::remove_pointer_t<decltype(type)>;
     VisitActivation(activation, [&](auto f) HWY_ATTR {
       const hn::ScalableTag<float> d;
-      MapFlat(x.count(), output<T>(y), [&](auto v) HWY_ATTR { return f.Value(d, v); },
-              input<T>(x));
+      MapFlat(
+          x.count(), output<T>(y), [&](auto v) HWY_ATTR { return f.Value(d, v); }, input<T>(x));
     });
   });
 }
@@ -102,8 +102,8 @@ HWY_INLINE void GatedGradients(Function f, const T* gate, const T* up, const T* 
   }
   if (i == width) return;
   const auto rest = static_cast<size_t>(width - i);
-  const auto one = both(LoadF32N(d, gate + i, rest), LoadF32N(d, up + i, rest),
-                        LoadF32N(d, dy + i, rest));
+  const auto one =
+      both(LoadF32N(d, gate + i, rest), LoadF32N(d, up + i, rest), LoadF32N(d, dy + i, rest));
   StoreF32N(one.gate, d, dgate + i, rest);
   StoreF32N(one.up, d, dup + i, rest);
 }

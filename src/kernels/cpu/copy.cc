@@ -30,7 +30,8 @@ HWY_INLINE void ForInner(const CopyPlan& plan, F&& body) {
   }
   const int64_t width = plan.inner().size;
   parallel_ranges(plan.rows(), row_grain(width), [&](int64_t begin, int64_t end) HWY_ATTR {
-    plan.for_rows(begin, end, [&](int64_t x, int64_t y) HWY_ATTR { body(x, y, int64_t{0}, width); });
+    plan.for_rows(begin, end,
+                  [&](int64_t x, int64_t y) HWY_ATTR { body(x, y, int64_t{0}, width); });
     hwy::FlushStream();
   });
 }
@@ -64,8 +65,7 @@ template <class T>
 HWY_INLINE void TransposeEdge(const T* x, T* y, const CopyAxis& across, const CopyAxis& along,
                               int64_t k_begin, int64_t k_end, int64_t j_begin, int64_t j_end) {
   for (int64_t k = k_begin; k < k_end; ++k)
-    for (int64_t j = j_begin; j < j_end; ++j)
-      y[k * across.y + j] = x[k + j * along.x];
+    for (int64_t j = j_begin; j < j_end; ++j) y[k * across.y + j] = x[k + j * along.x];
 }
 
 #if HWY_TARGET != HWY_SCALAR
@@ -150,8 +150,7 @@ void CopySame(const CopyPlan& plan, const T* x, T* y) {
       return CopyBytes(reinterpret_cast<const uint8_t*>(x + x0 + begin),
                        reinterpret_cast<uint8_t*>(y + y0 + begin),
                        static_cast<size_t>(end - begin) * sizeof(T), stream);
-    if (inner.x == 0 && inner.y == 1)
-      return FillSpan(y + y0 + begin, end - begin, x[x0], stream);
+    if (inner.x == 0 && inner.y == 1) return FillSpan(y + y0 + begin, end - begin, x[x0], stream);
     for (int64_t i = begin; i < end; ++i) y[y0 + i * inner.y] = x[x0 + i * inner.x];
   });
 }

@@ -48,8 +48,8 @@ class CopyPlan {
   CopyPlan without_transposed() const {
     CopyPlan rest;
     for (int i = 0; i + 1 < rank_; ++i)
-      if (i != find_across()) rest.axes_[static_cast<size_t>(rest.rank_++)] =
-          axes_[static_cast<size_t>(i)];
+      if (i != find_across())
+        rest.axes_[static_cast<size_t>(rest.rank_++)] = axes_[static_cast<size_t>(i)];
     if (rest.rank_ == 0) rest.append({});
     return rest;
   }

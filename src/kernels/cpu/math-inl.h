@@ -240,11 +240,10 @@ HWY_INLINE hn::Vec<D> Log(D d, hn::Vec<D> x) {
                               -1.6668057665e-1f, 1.4249322787e-1f,  -1.2420140846e-1f,
                               1.1676998740e-1f,  -1.1514610310e-1f, 7.0376836292e-2f};
   const auto tiny = hn::Lt(x, hn::Set(d, 1.17549435e-38f));  // subnormal: 2^25 x is not
-  const auto bits =
-      hn::BitCast(di, hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 33554432.0f)), x));
+  const auto bits = hn::BitCast(di, hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 33554432.0f)), x));
   const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3F3504F3)));
-  const auto f = hn::Sub(hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent))),
-                         hn::Set(d, 1.0f));
+  const auto f =
+      hn::Sub(hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent))), hn::Set(d, 1.0f));
   const auto n = hn::Sub(hn::ConvertTo(d, exponent), hn::IfThenElseZero(tiny, hn::Set(d, 25.0f)));
   const auto square = hn::Mul(f, f);
   // ln 2 in two parts, the first exact when multiplied by n.

@@ -17,31 +17,38 @@ namespace HWY_NAMESPACE {
 
 // Every sum is cut into blocks of fixed size and the blocks are added up by a tree, so that the
 // bits do not depend on the threads and the error grows with the logarithm of the count.
-constexpr int64_t kRowBlock = 16384;   // elements of a sum along the row
-constexpr int64_t kDeepBlock = 512;    // rows of a sum over rows
-constexpr int64_t kStrip = 1024;       // columns that are summed at a time
-constexpr int64_t kNarrow = 64;        // fewer columns are laid side by side first
+constexpr int64_t kRowBlock = 16384;  // elements of a sum along the row
+constexpr int64_t kDeepBlock = 512;   // rows of a sum over rows
+constexpr int64_t kStrip = 1024;      // columns that are summed at a time
+constexpr int64_t kNarrow = 64;       // fewer columns are laid side by side first
 
 // x [outer, depth, width] → y [outer, width]
 struct Middle {
   int64_t outer, depth, width;
 };
 
+// Runs of 1024, added up in double: no chain of float additions is longer than a run's.
 template <class T>
-HWY_INLINE float SumRun(const T* HWY_RESTRICT x, int64_t count) {
+HWY_INLINE float SumBlock(const T* HWY_RESTRICT x, int64_t count) {
+  constexpr int64_t kRun = 1024;
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-  int64_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    s0 = hn::Add(s0, LoadF32(d, x + i));
-    s1 = hn::Add(s1, LoadF32(d, x + i + lanes));
-    s2 = hn::Add(s2, LoadF32(d, x + i + 2 * lanes));
-    s3 = hn::Add(s3, LoadF32(d, x + i + 3 * lanes));
+  double total = 0;
+  for (int64_t begin = 0; begin < count; begin += kRun) {
+    const int64_t end = std::min(count, begin + kRun);
+    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    int64_t i = begin;
+    for (; i + 4 * lanes <= end; i += 4 * lanes) {
+      s0 = hn::Add(s0, LoadF32(d, x + i));
+      s1 = hn::Add(s1, LoadF32(d, x + i + lanes));
+      s2 = hn::Add(s2, LoadF32(d, x + i + 2 * lanes));
+      s3 = hn::Add(s3, LoadF32(d, x + i + 3 * lanes));
+    }
+    for (; i + lanes <= end; i += lanes) s0 = hn::Add(s0, LoadF32(d, x + i));
+    if (i < end) s1 = hn::Add(s1, LoadF32N(d, x + i, static_cast<size_t>(end - i)));
+    total += static_cast<double>(SumLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
   }
-  for (; i + lanes <= count; i += lanes) s0 = hn::Add(s0, LoadF32(d, x + i));
-  if (i < count) s1 = hn::Add(s1, LoadF32N(d, x + i, static_cast<size_t>(count - i)));
-  return SumLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
+  return static_cast<float>(total);
 }
 
 // y[j] (+)= sum of x[r * pitch + j] over `rows`, eight rows at a time by a tree.
@@ -72,9 +79,8 @@ HWY_INLINE void AddBlocks(float* x, int64_t blocks, int64_t pitch, int64_t width
   for (int64_t step = 1; step < blocks; step *= 2)
     for (int64_t b = 0; b + step < blocks; b += 2 * step)
       MapSpan(
-          width, false, x + b * pitch,
-          [](auto a, auto c) HWY_ATTR { return hn::Add(a, c); }, x + b * pitch,
-          x + (b + step) * pitch);
+          width, false, x + b * pitch, [](auto a, auto c) HWY_ATTR { return hn::Add(a, c); },
+          x + b * pitch, x + (b + step) * pitch);
 }
 
 int64_t Pieces(int64_t count, int64_t size) { return (count + size - 1) / size; }
@@ -92,7 +98,8 @@ void SumAlong(const T* x, Middle shape, float* y) {
   parallel_ranges(shape.outer * blocks, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t at = i % blocks * kRowBlock;
-      partial[i] = SumRun(x + i / blocks * shape.depth + at, std::min(kRowBlock, shape.depth - at));
+      partial[i] =
+          SumBlock(x + i / blocks * shape.depth + at, std::min(kRowBlock, shape.depth - at));
     }
   });
   if (blocks == 1) return;
@@ -110,17 +117,17 @@ void SumOver(const T* x, Middle shape, float* y) {
   const Tensor scratch = Scratch(blocks > 1 ? shape.outer * blocks * shape.width : 0);
   float* partial = blocks > 1 ? output<float>(scratch) : y;
   const int64_t work = std::min(shape.depth, kDeepBlock) * std::min(shape.width, kStrip);
-  parallel_ranges(
-      shape.outer * blocks * strips, row_grain(work), [&](int64_t begin, int64_t end) HWY_ATTR {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t column = i % strips * kStrip, block = i / strips % blocks;
-          const int64_t o = i / strips / blocks, row = block * kDeepBlock;
-          SumRowsInto(x + (o * shape.depth + row) * shape.width + column,
-                      std::min(kDeepBlock, shape.depth - row), shape.width,
-                      std::min(kStrip, shape.width - column),
-                      partial + (o * blocks + block) * shape.width + column);
-        }
-      });
+  parallel_ranges(shape.outer * blocks * strips, row_grain(work),
+                  [&](int64_t begin, int64_t end) HWY_ATTR {
+                    for (int64_t i = begin; i < end; ++i) {
+                      const int64_t column = i % strips * kStrip, block = i / strips % blocks;
+                      const int64_t o = i / strips / blocks, row = block * kDeepBlock;
+                      SumRowsInto(x + (o * shape.depth + row) * shape.width + column,
+                                  std::min(kDeepBlock, shape.depth - row), shape.width,
+                                  std::min(kStrip, shape.width - column),
+                                  partial + (o * blocks + block) * shape.width + column);
+                    }
+                  });
   if (blocks == 1) return;
   for (int64_t o = 0; o < shape.outer; ++o) {
     float* first = partial + o * blocks * shape.width;
@@ -140,10 +147,9 @@ void SumMiddle(const T* x, Middle shape, float* y) {
   const Tensor scratch = Scratch(wide);
   float* partial = output<float>(scratch);
   SumOver(x, {1, deep, wide}, partial);
-  MapSpan(
-      (shape.depth - deep * together) * shape.width, false, partial,
-      [](auto a, auto sum) HWY_ATTR { return hn::Add(sum, a); }, x + deep * wide,
-      static_cast<const float*>(partial));
+  MapSpan((shape.depth - deep * together) * shape.width, false, partial,
+          [](auto a, auto sum) HWY_ATTR { return hn::Add(sum, a); }, x + deep * wide,
+          static_cast<const float*>(partial));
   AddBlocks(partial, together, shape.width, shape.width);
   std::copy(partial, partial + shape.width, y);
 }
@@ -234,8 +240,7 @@ HWY_INLINE int64_t FirstLargest(const T* x, int64_t width) {
     HWY_ALIGN int32_t steps[HWY_LANES(float)];
     hn::Store(most, d, values);
     hn::Store(where, di, steps);
-    for (int64_t lane = 0; lane < lanes; ++lane)
-      consider(values[lane], steps[lane] * lanes + lane);
+    for (int64_t lane = 0; lane < lanes; ++lane) consider(values[lane], steps[lane] * lanes + lane);
   }
   for (; i < width; ++i) consider(LoadOne(x + i), i);
   return best;
