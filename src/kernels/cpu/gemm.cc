@@ -282,10 +282,12 @@ class Rectangle {
     for (size_t r = 0; r < row_blocks; ++r) {
       const Range part_of_rows = part(r, row_blocks, rows_.size());
       const Range rows{rows_.begin + part_of_rows.begin, rows_.begin + part_of_rows.end};
-      const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
-      const bool keep_a = a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
-      Value* a = scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
       const size_t step = ColumnStep(rows.size());
+      const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
+      // A is wanted again for the next columns; the memory a thread keeps has an end.
+      const bool keep_a =
+          step < columns_.size() && a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
+      Value* a = scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
       if (!sums_in_c_)
         sums_ = scratch().sums.template get<float>(SumTiles(rows.size(), step) * kTile);
       for (size_t j = columns_.begin; j < columns_.end; j += step)
@@ -503,7 +505,7 @@ struct Grid {
 // nanoseconds an element. Only their proportions matter.
 Grid choose_grid(const Product& q, bool amx, size_t threads, size_t panel_width) {
   const double multiply = amx ? 0.001 : 0.01;
-  const double load_a = amx ? 0.05 : 0.2;
+  const double load_a = amx ? 0.1 : 0.2;
   const double load_b = q.panels != nullptr ? (amx ? 0.05 : 0.1) : (amx ? 0.15 : 0.3);
   Grid best{1, 1};
   double best_cost = 0;
