@@ -96,9 +96,12 @@ HWY_INLINE void TurnHead(const RotaryWork& work, const T* x, int64_t position, T
 void Rotary(const Tensor& x_in, const Tensor& cos, const Tensor& sin, const Tensor& positions_in,
             const Tensor& y_out, const RotaryStep& step) {
   if (positions_in.defined()) check_indices("apply_rotary", "positions", positions_in, cos.size(0));
-  const RotaryWork work{cos.size(1),       x_in.size(3),
-                        input<float>(cos), input<float>(sin),
-                        step.backward ? -1.0F : 1.0F, step.interleaved};
+  const RotaryWork work{cos.size(1),
+                        x_in.size(3),
+                        input<float>(cos),
+                        input<float>(sin),
+                        step.backward ? -1.0F : 1.0F,
+                        step.interleaved};
   const int64_t length = x_in.size(2);
   const Strides xs = x_in.strides(), ys = y_out.strides();
   const int inner_axis = ys[1] < ys[2] ? 1 : 2, outer_axis = 3 - inner_axis;

@@ -31,8 +31,8 @@ HWY_INLINE void ForVectors(int64_t width, F&& f) {
   if (i < width) f(i, static_cast<size_t>(width - i));
 }
 
-// f(first, count, turn) likewise, turn going 0, 1, 2, 3: for sums, whose additions would wait for one
-// another in a single accumulator. Add the four up with SumTurns.
+// f(first, count, turn) likewise, turn going 0, 1, 2, 3: for sums, whose additions would wait for
+// one another in a single accumulator. Add the four up with SumTurns.
 template <class F>
 HWY_INLINE void ForVectorsInTurn(int64_t width, F&& f) {
   const hn::ScalableTag<float> d;
