@@ -15,10 +15,18 @@ namespace glassformer {
 inline void check_indices(const char* op, const char* argument, const Tensor& indices,
                           int64_t limit, std::optional<int64_t> ignored = std::nullopt) {
   const int64_t* values = input<int64_t>(indices);
-  for (int64_t i = 0; i < indices.count(); ++i) {
-    if (values[i] >= 0 && values[i] < limit) [[likely]]
-      continue;
-    if (values[i] == ignored) continue;
+  const int64_t count = indices.count();
+  // The sign of v or of limit - 1 - v tells; no branch, so that the loop becomes vectors.
+  uint64_t signs = 0;
+  const auto most = static_cast<uint64_t>(limit) - 1;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto v = static_cast<uint64_t>(values[i]);
+    signs |= v | (most - v);
+  }
+  if (signs >> 63 == 0) [[likely]]
+    return;
+  for (int64_t i = 0; i < count; ++i) {
+    if ((values[i] >= 0 && values[i] < limit) || values[i] == ignored) continue;
     Dims place = indices.shape();
     int64_t rest = i;
     for (int axis = place.rank() - 1; axis >= 0; --axis) {

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hwy/cache_control.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
-
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
 #include "kernels/cpu/vector-inl.h"
@@ -50,10 +51,21 @@ HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& varianc
   variance = std::max(SumTurns(squares) * scale - mean.rest * mean.rest, 0.0F);
 }
 
+// Rows of half types take longer to convert than to fetch, so the next one is asked for while this
+// one is at work. Measured: a fifth off the time; for float it only gets in the way of the stores.
+template <class T>
+HWY_INLINE const T* NextRow(const T* type, const Tensor& x, int64_t row, int64_t n) {
+  return RowOf(type, x, std::min(row + 1, rows_of(x) - 1), n);
+}
+template <class T>
+HWY_INLINE void PrefetchHalf(const T* p) {
+  if constexpr (sizeof(T) == 2) hwy::Prefetch(p);
+}
+
 // y = (x - mean) rstd weight + bias for one row; weight and bias may be null.
 template <class T>
-HWY_INLINE void Normalize(const T* x, const T* weight, const T* bias, Centre mean, float rstd, T* y,
-                          int64_t n) {
+HWY_INLINE void Normalize(const T* x, const T* next, const T* weight, const T* bias, Centre mean,
+                          float rstd, T* y, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto centre = hn::Set(d, mean.centre), scale = hn::Set(d, rstd);
   const auto shift = hn::Set(d, -mean.rest * rstd);
@@ -62,6 +74,7 @@ HWY_INLINE void Normalize(const T* x, const T* weight, const T* bias, Centre mea
     if (weight != nullptr) v = hn::Mul(v, LoadSome(d, weight + i, count));
     if (bias != nullptr) v = hn::Add(v, LoadSome(d, bias + i, count));
     StoreSome(v, d, y + i, count);
+    PrefetchHalf(next + i);
   });
 }
 
@@ -74,8 +87,8 @@ void LayerNorm(const Tensor& x_in, const Tensor& weight, const Tensor& bias, con
     float variance;
     LayerMoments(x, n, mean, variance);
     const float rstd = 1.0F / std::sqrt(variance + static_cast<float>(epsilon));
-    Normalize(x, OptionalOf(type, weight), OptionalOf(type, bias), mean, rstd,
-              RowOf(type, y_out, row, n), n);
+    Normalize(x, NextRow(type, x_in, row, n), OptionalOf(type, weight), OptionalOf(type, bias),
+              mean, rstd, RowOf(type, y_out, row, n), n);
     output<float>(mean_out)[row] = mean.centre + mean.rest;
     output<float>(rstd_out)[row] = rstd;
   });
@@ -87,8 +100,8 @@ void RmsNorm(const Tensor& x_in, const Tensor& weight, const Tensor& y_out, cons
     const auto* x = RowOf(type, x_in, row, n);
     const float mean_square = RowDot(x, x, n) / static_cast<float>(n);
     const float rstd = 1.0F / std::sqrt(mean_square + static_cast<float>(epsilon));
-    Normalize(x, OptionalOf(type, weight), OptionalOf(type, Tensor()), Centre{}, rstd,
-              RowOf(type, y_out, row, n), n);
+    Normalize(x, NextRow(type, x_in, row, n), OptionalOf(type, weight), OptionalOf(type, Tensor()),
+              Centre{}, rstd, RowOf(type, y_out, row, n), n);
     output<float>(rstd_out)[row] = rstd;
   });
 }
@@ -131,8 +144,9 @@ HWY_INLINE RowSums Sums(const T* dy, const T* x, const T* weight, float centre, 
 
 // dx of one row, and its share of dweight and dbias added to the sums; each may be null.
 template <class T>
-HWY_INLINE void RowBackward(const T* dy, const T* x, const T* weight, const RowSums& sums,
-                            float rstd, T* dx, float* dweight, float* dbias, int64_t n) {
+HWY_INLINE void RowBackward(const T* dy, const T* x, const T* next_dy, const T* next_x,
+                            const T* weight, const RowSums& sums, float rstd, T* dx, float* dweight,
+                            float* dbias, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto centre = hn::Set(d, sums.mean.centre), scale = hn::Set(d, rstd);
   const auto shift = hn::Set(d, -sums.mean.rest * rstd);
@@ -140,6 +154,8 @@ HWY_INLINE void RowBackward(const T* dy, const T* x, const T* weight, const RowS
   ForVectors(n, [&](int64_t i, size_t count) HWY_ATTR {
     auto g = LoadSome(d, dy + i, count);
     const auto h = hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), centre), scale, shift);
+    PrefetchHalf(next_dy + i);
+    PrefetchHalf(next_x + i);
     if (dweight != nullptr)
       StoreSome(hn::MulAdd(g, h, LoadSome(d, dweight + i, count)), d, dweight + i, count);
     if (dbias != nullptr) StoreSome(hn::Add(g, LoadSome(d, dbias + i, count)), d, dbias + i, count);
@@ -187,9 +203,9 @@ HWY_INLINE void Backward(const T* type, const Tensor& dy_in, const Tensor& x_in,
       const T* x = RowOf(type, x_in, row, n);
       const T* dy = RowOf(type, dy_in, row, n);
       const float centre = mean == nullptr ? 0.0F : mean[row];
-      RowBackward(dy, x, weight, Sums(dy, x, weight, centre, rstd[row], mean != nullptr, n),
-                  rstd[row], dx_out.defined() ? RowOf(type, dx_out, row, n) : nullptr, dweight,
-                  dbias, n);
+      RowBackward(dy, x, NextRow(type, dy_in, row, n), NextRow(type, x_in, row, n), weight,
+                  Sums(dy, x, weight, centre, rstd[row], mean != nullptr, n), rstd[row],
+                  dx_out.defined() ? RowOf(type, dx_out, row, n) : nullptr, dweight, dbias, n);
     }
   });
   constexpr int64_t kColumns = 256;

@@ -1,15 +1,15 @@
 #include "kernels/relative_positions.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "kernels/indices.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/relative_positions.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
-
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
 #include "kernels/cpu/vector-inl.h"
@@ -33,56 +33,78 @@ void AlibiBias(const Tensor& slopes_in, const Tensor& y_out, int64_t offset) {
   });
 }
 
-// Far from the diagonal whole stretches of a row share a bucket, so that both directions work run
-// by run: a constant to fill in, or a stretch of dy to add up.
-struct Run {
-  int64_t begin, end, index;
-};
-
-HWY_INLINE std::vector<Run> RunsOf(const Tensor& indices_in) {
+// The bucket of a pair mostly depends on its distance alone. Then a head's bias is one line of
+// Tq + Tk - 1 numbers of which every row shows a stretch: row i begins at Tq - 1 - i. The line
+// stays in the first cache, and both directions move at the speed of memory.
+HWY_INLINE bool DiagonalsAreConstant(const Tensor& indices_in) {
   const int64_t* indices = input<int64_t>(indices_in);
-  std::vector<Run> runs;
-  for (int64_t k = 0; k < indices_in.count(); ++k) {
-    if (runs.empty() || runs.back().index != indices[k]) runs.push_back({k, k, indices[k]});
-    ++runs.back().end;
-  }
-  return runs;
+  const int64_t queries = indices_in.size(0), keys = indices_in.size(1);
+  for (int64_t i = 1; i < queries; ++i)
+    if (keys > 1 &&
+        !std::equal(indices + i * keys + 1, indices + (i + 1) * keys, indices + (i - 1) * keys))
+      return false;
+  return true;
 }
 
-void RelativeBias(const Tensor& table, const Tensor& indices, const Tensor& y_out) {
-  check_indices("relative_bias", "buckets", indices, table.size(0));
-  const int64_t heads = table.size(1), count = indices.count();
-  const std::vector<Run> runs = RunsOf(indices);
-  visit_memory_type(table.dtype(), [&]<class T>(T*) HWY_ATTR {
-    parallel_ranges(heads, row_grain(count), [&](int64_t begin, int64_t end) HWY_ATTR {
-      for (int64_t h = begin; h < end; ++h) {
-        T* y = output<T>(y_out) + h * count;
-        for (const Run& run : runs)
-          std::fill(y + run.begin, y + run.end, input<T>(table)[run.index * heads + h]);
+// The index at place k of the line: from the first row on the right, the first column on the left.
+HWY_INLINE int64_t LineIndex(const Tensor& indices_in, int64_t k) {
+  const int64_t queries = indices_in.size(0), keys = indices_in.size(1);
+  return input<int64_t>(
+      indices_in)[k >= queries - 1 ? k - (queries - 1) : (queries - 1 - k) * keys];
+}
+
+void RelativeBias(const Tensor& table_in, const Tensor& indices_in, const Tensor& y_out) {
+  check_indices("relative_bias", "buckets", indices_in, table_in.size(0));
+  const int64_t heads = table_in.size(1), count = indices_in.count();
+  if (count == 0) return;
+  const int64_t queries = indices_in.size(0), keys = indices_in.size(1);
+  const bool in_line = DiagonalsAreConstant(indices_in);
+  visit_memory_type(table_in.dtype(), [&]<class T>(T*) HWY_ATTR {
+    const T* table = input<T>(table_in);
+    parallel_tasks(heads, [&](int64_t h) HWY_ATTR {
+      T* y = output<T>(y_out) + h * count;
+      if (!in_line) {
+        const int64_t* indices = input<int64_t>(indices_in);
+        for (int64_t k = 0; k < count; ++k) y[k] = table[indices[k] * heads + h];
+        return;
       }
+      std::vector<T> line(static_cast<size_t>(queries + keys - 1));
+      for (size_t k = 0; k < line.size(); ++k)
+        line[k] = table[LineIndex(indices_in, static_cast<int64_t>(k)) * heads + h];
+      for (int64_t i = 0; i < queries; ++i)
+        std::memcpy(y + i * keys, line.data() + queries - 1 - i,
+                    static_cast<size_t>(keys) * sizeof(T));
     });
   });
 }
 
-void RelativeBiasBackward(const Tensor& dy_in, const Tensor& indices, const Tensor& dtable_out) {
-  const int64_t buckets = dtable_out.size(0), heads = dtable_out.size(1), count = indices.count();
-  const std::vector<Run> runs = RunsOf(indices);
+void RelativeBiasBackward(const Tensor& dy_in, const Tensor& indices_in, const Tensor& dtable_out) {
+  const int64_t buckets = dtable_out.size(0), heads = dtable_out.size(1);
+  const int64_t queries = indices_in.size(0), keys = indices_in.size(1), count = indices_in.count();
+  const bool in_line = count > 0 && DiagonalsAreConstant(indices_in);
   const hn::ScalableTag<float> d;
   visit_memory_type(dy_in.dtype(), [&]<class T>(T*) HWY_ATTR {
-    parallel_ranges(heads, row_grain(count), [&](int64_t begin, int64_t end) HWY_ATTR {
-      for (int64_t h = begin; h < end; ++h) {
-        const T* dy = input<T>(dy_in) + h * count;
-        std::vector<double> sums(static_cast<size_t>(buckets), 0.0);
-        for (const Run& run : runs) {
-          auto sum = hn::Zero(d);
-          ReadRow(dy + run.begin, run.end - run.begin,
-                  [&](auto v, size_t) HWY_ATTR { sum = hn::Add(sum, v); });
-          sums[static_cast<size_t>(run.index)] += SumLanes(d, sum);
+    parallel_tasks(heads, [&](int64_t h) HWY_ATTR {
+      const T* dy = input<T>(dy_in) + h * count;
+      std::vector<double> sums(static_cast<size_t>(buckets), 0.0);
+      if (in_line) {
+        std::vector<float> line(static_cast<size_t>(queries + keys - 1), 0.0F);
+        for (int64_t i = 0; i < queries; ++i) {
+          float* stretch = line.data() + queries - 1 - i;
+          MapRows(stretch, dy + i * keys, stretch, keys,
+                  [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
         }
-        for (int64_t b = 0; b < buckets; ++b)
-          StoreSome(hn::Set(d, static_cast<float>(sums[static_cast<size_t>(b)])), d,
-                    output<T>(dtable_out) + b * heads + h, 1);
+        for (size_t k = 0; k < line.size(); ++k)
+          sums[static_cast<size_t>(LineIndex(indices_in, static_cast<int64_t>(k)))] += line[k];
+      } else {
+        const int64_t* indices = input<int64_t>(indices_in);
+        for (int64_t k = 0; k < count; ++k)
+          sums[static_cast<size_t>(indices[k])] +=
+              hn::GetLane(LoadSome(hn::CappedTag<float, 1>(), dy + k, 1));
       }
+      for (int64_t b = 0; b < buckets; ++b)
+        StoreSome(hn::Set(d, static_cast<float>(sums[static_cast<size_t>(b)])), d,
+                  output<T>(dtable_out) + b * heads + h, 1);
     });
   });
 }
