@@ -22,8 +22,8 @@ void expect_throws(F&& run, std::initializer_list<const char*> parts) {
   FAIL() << "threw nothing";
 }
 template <class E, class F>
-void expect_throws(F&& run, const char* part) {
-  expect_throws<E>(run, {part});
+void expect_throws(F&& run, const std::string& part) {
+  expect_throws<E>(run, {part.c_str()});
 }
 
 }  // namespace glassformer::testing

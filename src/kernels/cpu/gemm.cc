@@ -301,9 +301,9 @@ class Rectangle {
   }
 
  private:
-  static constexpr size_t kBlockRows = 768;
+  static constexpr size_t kBlockRows = 768;  // of one block of k: 768 KB in f32, half in bfloat16
   static constexpr size_t kKeptABytes = size_t{4} << 20;
-  static constexpr size_t kSumBytes = size_t{1} << 20;
+  static constexpr size_t kSumBytes = size_t{1} << 20;               // half of an L2 cache
   static constexpr size_t kTile = Engine::kRows * Engine::kColumns;  // sums of a register tile
   static constexpr size_t kStripsToHidePrefetch = 6;
 
@@ -376,7 +376,6 @@ class Rectangle {
         if (tiles != 1) ++tile;
         const float* next =
             !sums_in_c_ && 0 < tile && tile < tiles ? sums_ + tile * kTile : nullptr;
-        if (last && !sums_in_c_) PrefetchOutput(i, height, j);
         Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, ld,
                        accumulate, next);
         if (last) FinishStrip(i, height, j, width, sums, ld);
@@ -404,16 +403,6 @@ class Rectangle {
     const Value* panel_;
     size_t lines_ = 0, lines_of_part_ = 0;
   };
-
-  // Asks for the lines of C that will be written when the sums are done.
-  void PrefetchOutput(size_t i, size_t rows, size_t j) const {
-    const size_t size = q_.out.type == Type::kF32 ? sizeof(float) : sizeof(uint16_t);
-    const size_t pitch = static_cast<size_t>(q_.out.ldc) * size;
-    const char* c = static_cast<const char*>(q_.out.c) + i * pitch + j * size;
-    for (size_t r = 0; r < rows; ++r)
-      for (size_t byte = 0; byte < Engine::kColumns * size; byte += 64)
-        __builtin_prefetch(c + r * pitch + byte, /*write*/ 1, /*to L1*/ 3);
-  }
 
   void FinishStrip(size_t i, size_t rows, size_t j, size_t columns, const float* sums, size_t ld) {
     const GemmOutput& out = q_.out;

@@ -9,14 +9,15 @@
 // C = A · B on the CPU, with what usually follows it done while the result is still in cache.
 //
 // f32 runs on the vector tile of tile-inl.h. bfloat16 × bfloat16 runs on the tile unit (amx.h)
-// where there is one; there, and in no other case, it rounds nothing but the inputs it was given.
-// Mixed and bfloat16 operands elsewhere are widened to f32.
+// where there is one: exact products, f32 sums, subnormals read as zero. Mixed operands, and
+// bfloat16 elsewhere, are widened to f32.
 //
 // Reproducibility: k is cut into blocks that depend on k alone; an element is the sum of its blocks
-// in order. Its bits depend on its row of A and its column of B, never on m, n, the layout of
-// either operand, packing, batching or the number of threads.
+// in order. On one processor its bits depend on its row of A and its column of B, never on m, n,
+// the layout of either operand, packing, batching or the number of threads.
 //
-// Sizes and strides are the caller's to check; nothing is allocated in the steady state.
+// Sizes and strides are the caller's to check. Threads keep their scratch memory, so that a steady
+// state allocates nothing; MemoryError where there is none.
 
 namespace glassformer::cpu {
 
@@ -44,7 +45,8 @@ struct GemmOutput {
   int64_t ld_residual = 0;
 };
 
-// B [k × n] rearranged for the kernels of this processor. Cheap to copy: the storage is shared.
+// B [k × n] rearranged for the kernels of this processor: for the tile unit as bfloat16, else as
+// f32 (twice the size of a bfloat16 B). Cheap to copy: the storage is shared.
 class PackedB {
  public:
   PackedB() = default;
