@@ -27,10 +27,10 @@ struct Middle {
   int64_t outer, depth, width;
 };
 
-// Runs of 1024, added up in double: no chain of float additions is longer than a run's.
+// Runs of 64 vectors, added up in double: no chain of float additions is longer than 16.
 template <class T>
 HWY_INLINE float SumBlock(const T* HWY_RESTRICT x, int64_t count) {
-  constexpr int64_t kRun = 1024;
+  constexpr int64_t kRun = 64 * HWY_LANES(float);
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   double total = 0;
