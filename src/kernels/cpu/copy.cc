@@ -70,29 +70,43 @@ HWY_INLINE void TransposeEdge(const T* x, T* y, const CopyAxis& across, const Co
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// One block of Lanes columns: rows of y are written whole.
-HWY_INLINE void TransposeBlock(const uint32_t* x, int64_t x_stride, uint32_t* y, int64_t y_stride,
-                               bool stream) {
+// A square of this many elements of T: its rows are whole vectors.
+template <class T>
+constexpr int64_t kSquare = HWY_LANES(T);
+
+HWY_INLINE void TransposeSquare(const uint32_t* x, int64_t x_stride, uint32_t* y, int64_t y_stride,
+                                bool stream) {
   const hn::ScalableTag<uint32_t> d;
   TransposeUnits(x, static_cast<size_t>(x_stride), [&](size_t p, auto row) HWY_ATTR {
     uint32_t* to = y + static_cast<int64_t>(p) * y_stride;
     stream ? hn::Stream(row, d, to) : hn::StoreU(row, d, to);
   });
 }
-// A 32-bit unit holds the elements of rows 2p (its low half) and 2p + 1. Half a line is written at
-// a time, which is no work for streaming.
-HWY_INLINE void TransposeBlock(const uint16_t* x, int64_t x_stride, uint16_t* y, int64_t y_stride,
-                               bool /*stream*/) {
+// A 32-bit unit holds the elements of rows 2p (its low half) and 2p + 1. Two transpositions give
+// the left and the right half of each row.
+HWY_INLINE void TransposeSquare(const uint16_t* x, int64_t x_stride, uint16_t* y, int64_t y_stride,
+                                bool stream) {
   const hn::ScalableTag<uint32_t> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const hn::Rebind<uint16_t, decltype(d)> d16;
-  TransposeUnits(x, static_cast<size_t>(x_stride), [&](size_t p, auto row) HWY_ATTR {
-    uint16_t* to = y + static_cast<int64_t>(2 * p) * y_stride;
-    const auto low = hn::BitCast(di, hn::And(row, hn::Set(d, 0xFFFFu)));
-    const auto high = hn::BitCast(di, hn::ShiftRight<16>(row));
-    hn::StoreU(hn::DemoteTo(d16, low), d16, to);
-    hn::StoreU(hn::DemoteTo(d16, high), d16, to + y_stride);
-  });
+  const hn::ScalableTag<uint16_t> d16;
+  constexpr int64_t kUnits = HWY_LANES(uint32_t);
+  HWY_ALIGN uint32_t left[kUnits * kUnits];
+  TransposeUnits(x, static_cast<size_t>(x_stride),
+                 [&](size_t p, auto row) HWY_ATTR { hn::Store(row, d, left + p * kUnits); });
+  TransposeUnits(x + kUnits * x_stride, static_cast<size_t>(x_stride),
+                 [&](size_t p, auto row) HWY_ATTR {
+                   const auto low = hn::BitCast(d16, hn::Load(d, left + p * kUnits));
+                   const auto high = hn::BitCast(d16, row);
+                   const auto even = hn::ConcatEven(d16, high, low);
+                   const auto odd = hn::ConcatOdd(d16, high, low);
+                   uint16_t* to = y + static_cast<int64_t>(2 * p) * y_stride;
+                   if (stream) {
+                     hn::Stream(even, d16, to);
+                     hn::Stream(odd, d16, to + y_stride);
+                   } else {
+                     hn::StoreU(even, d16, to);
+                     hn::StoreU(odd, d16, to + y_stride);
+                   }
+                 });
 }
 #endif
 
@@ -103,16 +117,14 @@ HWY_INLINE void TransposeStrip(const T* x, T* y, const CopyAxis& across, const C
                                [[maybe_unused]] bool stream) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == 4 || sizeof(T) == 2) {
-    constexpr int64_t kColumns = HWY_LANES(uint32_t);
-    constexpr int64_t kRows = kColumns * 4 / static_cast<int64_t>(sizeof(T));
     stream = stream && reinterpret_cast<uintptr_t>(y + j_begin) % 64 == 0 &&
              across.y * static_cast<int64_t>(sizeof(T)) % 64 == 0;
     int64_t j = j_begin;
-    for (; j + kColumns <= j_end; j += kColumns) {
+    for (; j + kSquare<T> <= j_end; j += kSquare<T>) {
       int64_t k = k_begin;
-      for (; k + kRows <= k_end; k += kRows)
-        TransposeBlock(x + k + j * along.x, along.x, y + k * across.y + j, across.y, stream);
-      TransposeEdge(x, y, across, along, k, k_end, j, j + kColumns);
+      for (; k + kSquare<T> <= k_end; k += kSquare<T>)
+        TransposeSquare(x + k + j * along.x, along.x, y + k * across.y + j, across.y, stream);
+      TransposeEdge(x, y, across, along, k, k_end, j, j + kSquare<T>);
     }
     return TransposeEdge(x, y, across, along, k_begin, k_end, j, j_end);
   }

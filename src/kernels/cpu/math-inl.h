@@ -45,20 +45,25 @@ HWY_INLINE void StoreF32(hn::Vec<D> v, D d, float* HWY_RESTRICT p) {
   hn::StoreU(v, d, p);
 }
 
+// f32 with its upper half rounded to nearest even, as bfloat16; what is left below is of no use.
+template <class D>
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundUpperHalf(D /*d*/, hn::Vec<D> v) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFFu)));
+  const auto quiet =
+      hn::Or(bits, hn::Set(du, 0x400000u));  // the carry could turn a NaN into a number
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
+}
+
 // f32 as the bits of the half type T, rounded to nearest even. Highway's own conversion truncates.
 template <class D>
-HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> HalfBits(D /*d*/, hn::Vec<D> v,
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> HalfBits(D d, hn::Vec<D> v,
                                                      const hwy::bfloat16_t* /*type*/) {
-  const hn::RebindToUnsigned<D> du;
   const hn::RebindToSigned<D> di;
-  const auto bits = hn::BitCast(du, v);
-  const auto upper = hn::ShiftRight<16>(bits);
-  const auto half = hn::Add(hn::Set(du, 0x7FFFu), hn::And(upper, hn::Set(du, 1u)));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, half));
-  const auto quiet = hn::Or(upper, hn::Set(du, 0x40u));  // the carry could turn a NaN into a number
-  const auto nan = hn::RebindMask(du, hn::IsNaN(v));
-  const auto out = hn::BitCast(di, hn::IfThenElse(nan, quiet, rounded));
-  return hn::DemoteTo(hn::Rebind<uint16_t, D>(), out);
+  const auto upper = hn::ShiftRight<16>(RoundUpperHalf(d, v));
+  return hn::DemoteTo(hn::Rebind<uint16_t, D>(), hn::BitCast(di, upper));
 }
 
 #if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM_A64
@@ -155,19 +160,34 @@ HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, float* HWY_R
   hn::Stream(second, d, p + hn::Lanes(d));
 }
 
+#if HWY_TARGET != HWY_SCALAR
+
+template <class D>
+HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d,
+                          hwy::bfloat16_t* HWY_RESTRICT p) {
+  const hn::Repartition<uint16_t, D> d16;  // the upper halves of both are its odd lanes
+  const auto low = hn::BitCast(d16, RoundUpperHalf(d, first));
+  const auto high = hn::BitCast(d16, RoundUpperHalf(d, second));
+  hn::Stream(hn::ConcatOdd(d16, high, low), d16, reinterpret_cast<uint16_t*>(p));
+}
+
+template <class D>
+HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d,
+                          hwy::float16_t* HWY_RESTRICT p) {
+  const hn::Repartition<uint16_t, D> d16;
+  const auto bits = hn::Combine(d16, HalfBits(d, second, p), HalfBits(d, first, p));
+  hn::Stream(bits, d16, reinterpret_cast<uint16_t*>(p));
+}
+
+#else
+
 template <class D, class T>
 HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, T* HWY_RESTRICT p) {
-  const auto low = HalfBits(d, first, p), high = HalfBits(d, second, p);
-  uint16_t* to = reinterpret_cast<uint16_t*>(p);
-#if HWY_TARGET != HWY_SCALAR
-  const hn::Twice<hn::Rebind<uint16_t, D>> d16;
-  hn::Stream(hn::Combine(d16, high, low), d16, to);
-#else
-  const hn::Rebind<uint16_t, D> d16;
-  hn::StoreU(low, d16, to);
-  hn::StoreU(high, d16, to + hn::Lanes(d));
-#endif
+  StoreF32(first, d, p);
+  StoreF32(second, d, p + 1);
 }
+
+#endif
 
 // The first `count` < Lanes(d) elements, the other lanes zero; nothing beyond them is touched.
 template <class D, class T>

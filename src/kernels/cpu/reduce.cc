@@ -28,10 +28,10 @@ struct Middle {
   int64_t outer, depth, width;
 };
 
-// Runs of 1024, added up in double: no chain of float additions is longer than a run's.
+// Runs of 64 vectors, added up in double: no chain of float additions is longer than 16.
 template <class T>
 HWY_INLINE float SumBlock(const T* HWY_RESTRICT x, int64_t count) {
-  constexpr int64_t kRun = 1024;
+  constexpr int64_t kRun = 64 * HWY_LANES(float);
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   double total = 0;
@@ -225,23 +225,37 @@ HWY_INLINE int64_t FirstLargest(const T* x, int64_t width) {
       best = at;
     }
   };
+  constexpr int64_t kChains = 4;  // one would wait for its own comparison at every step
+  const int64_t wide = kChains * lanes;
   int64_t i = 0;
-  if (lanes <= width) {
-    auto most = LoadF32(d, x);
-    auto where = hn::Zero(di), step = hn::Zero(di);
-    for (i = lanes; i + lanes <= width; i += lanes) {
-      const auto v = LoadF32(d, x + i);
+  if (wide <= width) {
+    hn::Vec<decltype(d)> most[kChains];
+    hn::Vec<decltype(di)> where[kChains];
+    HWY_UNROLL(4)
+    for (int64_t c = 0; c < kChains; ++c) {
+      most[c] = LoadF32(d, x + c * lanes);
+      where[c] = hn::Zero(di);
+    }
+    auto step = hn::Zero(di);
+    for (i = wide; i + wide <= width; i += wide) {
       step = hn::Add(step, hn::Set(di, 1));
-      // Larger, or a NaN where there was none.
-      const auto better = hn::AndNot(hn::IsNaN(most), hn::Not(hn::Le(v, most)));
-      most = hn::IfThenElse(better, v, most);
-      where = hn::IfThenElse(hn::RebindMask(di, better), step, where);
+      HWY_UNROLL(4)
+      for (int64_t c = 0; c < kChains; ++c) {
+        const auto v = LoadF32(d, x + i + c * lanes);
+        // Larger, or a NaN where there was none.
+        const auto better = hn::AndNot(hn::IsNaN(most[c]), hn::Not(hn::Le(v, most[c])));
+        most[c] = hn::IfThenElse(better, v, most[c]);
+        where[c] = hn::IfThenElse(hn::RebindMask(di, better), step, where[c]);
+      }
     }
     HWY_ALIGN float values[HWY_LANES(float)];
     HWY_ALIGN int32_t steps[HWY_LANES(float)];
-    hn::Store(most, d, values);
-    hn::Store(where, di, steps);
-    for (int64_t lane = 0; lane < lanes; ++lane) consider(values[lane], steps[lane] * lanes + lane);
+    for (int64_t c = 0; c < kChains; ++c) {
+      hn::Store(most[c], d, values);
+      hn::Store(where[c], di, steps);
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        consider(values[lane], steps[lane] * wide + c * lanes + lane);
+    }
   }
   for (; i < width; ++i) consider(LoadOne(x + i), i);
   return best;
