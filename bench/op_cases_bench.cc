@@ -1,8 +1,8 @@
 // Times every line of the case tables that has inputs for it, forward and forward + backward.
 
-#include <benchmark/benchmark.h>
-
 #include <string>
+
+#include <benchmark/benchmark.h>
 
 #include "support/op_case.h"
 
@@ -32,8 +32,8 @@ void forward_backward(benchmark::State& state, const OpCase& one, DType dtype) {
 
 void add(const std::string& name, void (*run)(benchmark::State&, const OpCase&, DType),
          const OpCase& one, DType dtype) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [run, one, dtype](benchmark::State& state) { run(state, one, dtype); })
+  benchmark::RegisterBenchmark(
+      name.c_str(), [run, one, dtype](benchmark::State& state) { run(state, one, dtype); })
       ->UseRealTime()
       ->Unit(benchmark::kMicrosecond);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/check.h"
@@ -8,10 +9,11 @@
 
 namespace glassformer {
 
-// Throws IndexError for the first of `indices` (int64, contiguous, in host memory) that is not in
-// [0, limit), with its place and its value. For kernels, before they use any.
+// Throws IndexError for the first of `indices` (int64, contiguous, in host memory) that is neither
+// in [0, limit) nor equal to `ignored`, with its place and its value. For kernels, before they use
+// any.
 inline void check_indices(const char* op, const char* argument, const Tensor& indices,
-                          int64_t limit) {
+                          int64_t limit, std::optional<int64_t> ignored = std::nullopt) {
   const int64_t* values = input<int64_t>(indices);
   const int64_t count = indices.count();
   // The sign of v or of limit - 1 - v tells; no branch, so that the loop becomes vectors.
@@ -24,7 +26,7 @@ inline void check_indices(const char* op, const char* argument, const Tensor& in
   if (signs >> 63 == 0) [[likely]]
     return;
   for (int64_t i = 0; i < count; ++i) {
-    if (values[i] >= 0 && values[i] < limit) continue;
+    if ((values[i] >= 0 && values[i] < limit) || values[i] == ignored) continue;
     Dims place = indices.shape();
     int64_t rest = i;
     for (int axis = place.rank() - 1; axis >= 0; --axis) {

@@ -4,7 +4,7 @@
 
 namespace glassformer {
 
-// y = sum of x over the axes that y (contiguous, broadcastable to x's shape) has of size 1.
+// y = sum of x over the axes that y (broadcastable to x's shape) has of size 1; both contiguous.
 inline constexpr Kernel<void(const Tensor& x, const Tensor& y)> kSumTo{"sum_to"};
 
 // Rows [rows, width] contiguous, width >= 1 → values [rows], indices [rows] (int64).

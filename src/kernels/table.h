@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <type_traits>
 
 #include "glassformer/tensor/tensor.h"
@@ -42,23 +41,31 @@ bool is_supported(const Kernel<Signature>& kernel, Device device, DType dtype) {
   return find_kernel(kernel.name, device, dtype) != nullptr;
 }
 
-// Opens the memory of a call's tensors for as long as the kernel runs.
+// Opens the memory of one argument for as long as the kernel runs: a tensor, a struct that lists
+// its tensors(), or something with no memory at all.
+template <class Argument>
 class OpenMemory {
  public:
-  explicit OpenMemory(const Tensor& tensor)
-      : storage_(tensor.defined() ? tensor.storage().get() : nullptr) {
-    if (storage_ != nullptr) storage_->open();
+  explicit OpenMemory(const Argument& argument) : argument_(argument) {
+    for_each([](const Storage& storage) { storage.open(); });
   }
-  template <class Other>
-  explicit OpenMemory(const Other& /*not a tensor*/) : storage_(nullptr) {}
   ~OpenMemory() {
-    if (storage_ != nullptr) storage_->close();
+    for_each([](const Storage& storage) { storage.close(); });
   }
   OpenMemory(const OpenMemory&) = delete;
   OpenMemory& operator=(const OpenMemory&) = delete;
 
  private:
-  const Storage* storage_;
+  template <class F>
+  void for_each(F&& f) const {
+    if constexpr (std::is_same_v<Argument, Tensor>) {
+      if (argument_.defined()) f(*argument_.storage());
+    } else if constexpr (requires { argument_.tensors(); }) {
+      for (const Tensor* tensor : argument_.tensors())
+        if (tensor->defined()) f(*tensor->storage());
+    }
+  }
+  const Argument& argument_;
 };
 
 template <class... Args>
@@ -66,7 +73,7 @@ void call(const Kernel<void(const Tensor&, Args...)>& kernel, const Tensor& firs
           std::type_identity_t<Args>... args) {
   auto function = reinterpret_cast<void (*)(const Tensor&, Args...)>(
       need_kernel(kernel.name, first.device(), first.dtype()));
-  OpenMemory open_first(first);
+  const OpenMemory open_first(first);
   const auto run = [&](const auto&... /*open*/) { function(first, args...); };
   run(OpenMemory(args)...);
 }

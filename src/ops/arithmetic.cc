@@ -27,8 +27,10 @@ Tensor add(const Tensor& a, const Tensor& b) {
   Tensor y = forward("add", Binary::kAdd, a, b);
   if (needs_grad(a) || needs_grad(b))
     record("add", {a, b}, {y},
-           [sa = a.shape(), sb = b.shape()](const std::vector<Tensor>& dy) {
-             return std::vector{sum_to(dy[0], sa), sum_to(dy[0], sb)};
+           [sa = a.shape(), sb = b.shape(), need_a = needs_grad(a),
+            need_b = needs_grad(b)](const std::vector<Tensor>& dy) {
+             return std::vector{need_a ? sum_to(dy[0], sa) : Tensor(),
+                                need_b ? sum_to(dy[0], sb) : Tensor()};
            });
   return y;
 }
@@ -37,8 +39,10 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
   Tensor y = forward("subtract", Binary::kSubtract, a, b);
   if (needs_grad(a) || needs_grad(b))
     record("subtract", {a, b}, {y},
-           [sa = a.shape(), sb = b.shape()](const std::vector<Tensor>& dy) {
-             return std::vector{sum_to(dy[0], sa), sum_to(affine(dy[0], -1, 0), sb)};
+           [sa = a.shape(), sb = b.shape(), need_a = needs_grad(a),
+            need_b = needs_grad(b)](const std::vector<Tensor>& dy) {
+             return std::vector{need_a ? sum_to(dy[0], sa) : Tensor(),
+                                need_b ? affine(sum_to(dy[0], sb), -1, 0) : Tensor()};
            });
   return y;
 }
@@ -61,11 +65,11 @@ Tensor divide(const Tensor& a, const Tensor& b) {
   if (needs_grad(a) || needs_grad(b))
     record("divide", {a, b}, {y},
            [keep_b = SavedTensor("divide", b), keep_y = SavedTensor("divide", y), sa = a.shape(),
-            need_b = needs_grad(b)](const std::vector<Tensor>& dy) {
+            need_a = needs_grad(a), need_b = needs_grad(b)](const std::vector<Tensor>& dy) {
              const Tensor b = keep_b.get();
              const Tensor da = divide(dy[0], b);  // dy / b; db = -y dy / b
              return std::vector{
-                 sum_to(da, sa),
+                 need_a ? sum_to(da, sa) : Tensor(),
                  need_b ? sum_to(affine(multiply(da, keep_y.get()), -1, 0), b.shape()) : Tensor()};
            });
   return y;
@@ -76,9 +80,8 @@ Tensor affine(const Tensor& x, double scale, double shift) {
   Tensor y = empty_like(x);
   call(kAffine, x, y, scale, shift);
   if (needs_grad(x))
-    record("affine", {x}, {y}, [scale](const std::vector<Tensor>& dy) {
-      return std::vector{affine(dy[0], scale, 0)};
-    });
+    record("affine", {x}, {y},
+           [scale](const std::vector<Tensor>& dy) { return std::vector{affine(dy[0], scale, 0)}; });
   return y;
 }
 

@@ -23,12 +23,11 @@ Largest largest(const char* op, const Tensor& x_in, int axis_in) {
   Tensor indices = empty(rows, {DType::kInt64, x.device()});
   call(kMaxOfRows, x, values, indices);
   if (needs_grad(x))
-    record(op, {x}, {values},
-           [shape = x.shape(), indices](const std::vector<Tensor>& dy) {
-             Tensor dx = empty(shape, dy[0].options());
-             call(kMaxOfRowsBackward, contiguous(dy[0]), indices, dx);
-             return std::vector{dx};
-           });
+    record(op, {x}, {values}, [shape = x.shape(), indices](const std::vector<Tensor>& dy) {
+      Tensor dx = empty(shape, dy[0].options());
+      call(kMaxOfRowsBackward, contiguous(dy[0]), indices, dx);
+      return std::vector{dx};
+    });
   return {transpose(values, axis, -1), transpose(indices, axis, -1)};
 }
 
@@ -41,7 +40,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
                       "sum_to: expected a shape that broadcasts to {}, found {}", x.shape().str(),
                       shape.str());
   Tensor y = empty(shape, x.options());
-  call(kSumTo, x, y);
+  call(kSumTo, contiguous(x.detach()), y);
   if (needs_grad(x))
     record("sum_to", {x}, {y}, [from = x.shape()](const std::vector<Tensor>& dy) {
       return std::vector{expand(dy[0], from)};

@@ -1,48 +1,248 @@
 #include "kernels/copy.h"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
-#include "base/parallel.h"
-#include "kernels/access.h"
+#include "tensor/convert.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/copy.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+#include "kernels/cpu/copy_plan.h"
+#include "kernels/cpu/flat-inl.h"
+#include "kernels/cpu/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+
+// body(x offset, y offset, begin, end) over pieces of the inner axis, over the threads.
+template <class F>
+HWY_INLINE void ForInner(const CopyPlan& plan, F&& body) {
+  if (plan.rows() == 1) {
+    ForFlat(plan.inner().size, [&](int64_t begin, int64_t end) HWY_ATTR {
+      body(int64_t{0}, int64_t{0}, begin, end);
+      hwy::FlushStream();
+    });
+    return;
+  }
+  const int64_t width = plan.inner().size;
+  parallel_ranges(plan.rows(), row_grain(width), [&](int64_t begin, int64_t end) HWY_ATTR {
+    plan.for_rows(begin, end,
+                  [&](int64_t x, int64_t y) HWY_ATTR { body(x, y, int64_t{0}, width); });
+    hwy::FlushStream();
+  });
+}
+
+// As memcpy, and past the caches where asked to and aligned for it.
+HWY_INLINE void CopyBytes(const uint8_t* HWY_RESTRICT x, uint8_t* HWY_RESTRICT y, size_t bytes,
+                          bool stream) {
+  const hn::ScalableTag<uint8_t> d;
+  const size_t lanes = hn::Lanes(d);
+  if (!stream || reinterpret_cast<uintptr_t>(y) % lanes != 0) {
+    std::memcpy(y, x, bytes);
+    return;
+  }
+  size_t i = 0;
+  for (; i + lanes <= bytes; i += lanes) hn::Stream(hn::LoadU(d, x + i), d, y + i);
+  std::memcpy(y + i, x + i, bytes - i);
+}
+
+template <class T>
+HWY_INLINE void FillSpan(T* HWY_RESTRICT y, int64_t count, T bits, bool stream) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto v = hn::Set(d, bits);
+  int64_t i = 0;
+  if (stream && reinterpret_cast<uintptr_t>(y) % (hn::Lanes(d) * sizeof(T)) == 0)
+    for (; i + lanes <= count; i += lanes) hn::Stream(v, d, y + i);
+  std::fill(y + i, y + count, bits);
+}
+
+template <class T>
+HWY_INLINE void TransposeEdge(const T* x, T* y, const CopyAxis& across, const CopyAxis& along,
+                              int64_t k_begin, int64_t k_end, int64_t j_begin, int64_t j_end) {
+  for (int64_t k = k_begin; k < k_end; ++k)
+    for (int64_t j = j_begin; j < j_end; ++j) y[k * across.y + j] = x[k + j * along.x];
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// One block of Lanes columns: rows of y are written whole.
+HWY_INLINE void TransposeBlock(const uint32_t* x, int64_t x_stride, uint32_t* y, int64_t y_stride,
+                               bool stream) {
+  const hn::ScalableTag<uint32_t> d;
+  TransposeUnits(x, static_cast<size_t>(x_stride), [&](size_t p, auto row) HWY_ATTR {
+    uint32_t* to = y + static_cast<int64_t>(p) * y_stride;
+    stream ? hn::Stream(row, d, to) : hn::StoreU(row, d, to);
+  });
+}
+// A 32-bit unit holds the elements of rows 2p (its low half) and 2p + 1.
+HWY_INLINE void TransposeBlock(const uint16_t* x, int64_t x_stride, uint16_t* y, int64_t y_stride,
+                               bool stream) {
+  const hn::ScalableTag<uint32_t> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<uint16_t, decltype(d)> d16;
+  TransposeUnits(x, static_cast<size_t>(x_stride), [&](size_t p, auto row) HWY_ATTR {
+    uint16_t* to = y + static_cast<int64_t>(2 * p) * y_stride;
+    const auto low = hn::BitCast(di, hn::And(row, hn::Set(d, 0xFFFFu)));
+    const auto high = hn::BitCast(di, hn::ShiftRight<16>(row));
+    if (stream) {
+      hn::Stream(hn::DemoteTo(d16, low), d16, to);
+      hn::Stream(hn::DemoteTo(d16, high), d16, to + y_stride);
+    } else {
+      hn::StoreU(hn::DemoteTo(d16, low), d16, to);
+      hn::StoreU(hn::DemoteTo(d16, high), d16, to + y_stride);
+    }
+  });
+}
+#endif
+
+// y[k * across.y + j] = x[k + j * along.x] for k in [k_begin, k_end) and all j of the strip.
+template <class T>
+HWY_INLINE void TransposeStrip(const T* x, T* y, const CopyAxis& across, const CopyAxis& along,
+                               int64_t k_begin, int64_t k_end, int64_t j_begin, int64_t j_end,
+                               [[maybe_unused]] bool stream) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 2) {
+    constexpr int64_t kColumns = HWY_LANES(uint32_t);
+    constexpr int64_t kRows = kColumns * 4 / static_cast<int64_t>(sizeof(T));
+    stream = stream && reinterpret_cast<uintptr_t>(y + j_begin) % 64 == 0 &&
+             across.y * static_cast<int64_t>(sizeof(T)) % 64 == 0;
+    int64_t j = j_begin;
+    for (; j + kColumns <= j_end; j += kColumns) {
+      int64_t k = k_begin;
+      for (; k + kRows <= k_end; k += kRows)
+        TransposeBlock(x + k + j * along.x, along.x, y + k * across.y + j, across.y, stream);
+      TransposeEdge(x, y, across, along, k, k_end, j, j + kColumns);
+    }
+    return TransposeEdge(x, y, across, along, k_begin, k_end, j, j_end);
+  }
+#endif
+  TransposeEdge(x, y, across, along, k_begin, k_end, j_begin, j_end);
+}
+
+// Tiles of 64 × 64: whole cache lines on both sides, and few enough of them for the L1 cache.
+template <class T>
+void TransposeTiles(const CopyPlan& plan, const T* x, T* y, bool stream) {
+  constexpr int64_t kTile = 64;
+  const CopyAxis across = plan.across(), along = plan.inner();
+  const int64_t k_tiles = (across.size + kTile - 1) / kTile;
+  const int64_t j_tiles = (along.size + kTile - 1) / kTile;
+  const CopyPlan rest = plan.without_transposed();
+  const int64_t tasks = rest.rows() * rest.inner().size * k_tiles * j_tiles;
+  parallel_ranges(tasks, 4, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t j = task % j_tiles * kTile, k = task / j_tiles % k_tiles * kTile;
+      const auto [from, to] = rest.element(task / j_tiles / k_tiles);
+      TransposeStrip(x + from, y + to, across, along, k, std::min(across.size, k + kTile), j,
+                     std::min(along.size, j + kTile), stream);
+    }
+    hwy::FlushStream();
+  });
+}
+
+// The same dtype on both sides: bits are moved.
+template <class T>
+void CopySame(const CopyPlan& plan, const T* x, T* y) {
+  const bool stream = worth_streaming(plan.count() * static_cast<int64_t>(sizeof(T)));
+  const CopyAxis inner = plan.inner();
+  if (plan.transposes()) return TransposeTiles(plan, x, y, stream);
+  ForInner(plan, [&](int64_t x0, int64_t y0, int64_t begin, int64_t end) HWY_ATTR {
+    if (inner.x == 1 && inner.y == 1)
+      return CopyBytes(reinterpret_cast<const uint8_t*>(x + x0 + begin),
+                       reinterpret_cast<uint8_t*>(y + y0 + begin),
+                       static_cast<size_t>(end - begin) * sizeof(T), stream);
+    if (inner.x == 0 && inner.y == 1) return FillSpan(y + y0 + begin, end - begin, x[x0], stream);
+    for (int64_t i = begin; i < end; ++i) y[y0 + i * inner.y] = x[x0 + i * inner.x];
+  });
+}
+
+void CopyBits(const CopyPlan& plan, size_t size, const void* x, void* y) {
+  switch (size) {
+    case 1: return CopySame(plan, static_cast<const uint8_t*>(x), static_cast<uint8_t*>(y));
+    case 2: return CopySame(plan, static_cast<const uint16_t*>(x), static_cast<uint16_t*>(y));
+    case 4: return CopySame(plan, static_cast<const uint32_t*>(x), static_cast<uint32_t*>(y));
+    default: return CopySame(plan, static_cast<const uint64_t*>(x), static_cast<uint64_t*>(y));
+  }
+}
+
+// Between float32 and the half types.
+void CopyFloats(const CopyPlan& plan, const Tensor& from, const Tensor& to) {
+  const CopyAxis inner = plan.inner();
+  visit_memory_type(from.dtype(), [&](auto* x_type) HWY_ATTR {
+    visit_memory_type(to.dtype(), [&](auto* y_type) HWY_ATTR {
+      const auto* x = input<std::remove_pointer_t<decltype(x_type)>>(from);
+      auto* y = output<std::remove_pointer_t<decltype(y_type)>>(to);
+      const bool stream = worth_streaming(plan.count() * static_cast<int64_t>(sizeof(*y)));
+      ForInner(plan, [&](int64_t x0, int64_t y0, int64_t begin, int64_t end) HWY_ATTR {
+        if (inner.x == 1 && inner.y == 1)
+          return MapSpan(
+              end - begin, stream, y + y0 + begin, [](auto v) HWY_ATTR { return v; },
+              x + x0 + begin);
+        for (int64_t i = begin; i < end; ++i)
+          StoreOne(LoadOne(x + x0 + i * inner.x), y + y0 + i * inner.y);
+      });
+    });
+  });
+}
+
+// `count` elements of `bits`, of which T is the size.
+template <class T>
+void FillFlat(T* y, int64_t count, T bits) {
+  const bool stream = worth_streaming(count * static_cast<int64_t>(sizeof(T)));
+  ForFlat(count, [&](int64_t begin, int64_t end) HWY_ATTR {
+    FillSpan(y + begin, end - begin, bits, stream);
+    hwy::FlushStream();
+  });
+}
+
+void FillBits(void* y, int64_t count, size_t size, uint64_t bits) {
+  switch (size) {
+    case 1: return FillFlat(static_cast<uint8_t*>(y), count, static_cast<uint8_t>(bits));
+    case 2: return FillFlat(static_cast<uint16_t*>(y), count, static_cast<uint16_t>(bits));
+    case 4: return FillFlat(static_cast<uint32_t*>(y), count, static_cast<uint32_t>(bits));
+    default: return FillFlat(static_cast<uint64_t*>(y), count, bits);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
 #include "kernels/cpu/register.h"
 #include "kernels/strided_loop.h"
-#include "tensor/convert.h"
 
 namespace glassformer::cpu {
 namespace {
 
-constexpr int64_t kGrain = 1 << 15;  // elements a thread is worth waking for
+HWY_EXPORT(CopyBits);
+HWY_EXPORT(CopyFloats);
+HWY_EXPORT(FillBits);
 
-template <class From, class To>
-void copy_row(const From* x, int64_t x_stride, To* y, int64_t y_stride, int64_t width) {
-  if (x_stride == 1 && y_stride == 1) {
-    if constexpr (std::is_same_v<From, To>) {
-      std::memcpy(y, x, static_cast<size_t>(width) * sizeof(From));
-    } else {
-      for (int64_t i = 0; i < width; ++i) y[i] = convert_to<To>(x[i]);
-    }
-    return;
-  }
-  for (int64_t i = 0; i < width; ++i) y[i * y_stride] = convert_to<To>(x[i * x_stride]);
+bool has_fast_conversion(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kBFloat16 || dtype == DType::kFloat16;
 }
 
 template <class From>
 void copy(const Tensor& from, const Tensor& to) {
-  const StridedLoop<2> loop(from.shape(), {from.strides(), to.strides()});
-  const auto [x_stride, y_stride] = loop.row_strides();
+  if (from.count() == 0) return;
+  const CopyPlan plan(from, to);
+  if (from.dtype() == to.dtype())
+    return HWY_DYNAMIC_DISPATCH(CopyBits)(plan, sizeof(From), input<From>(from), output<From>(to));
+  if (has_fast_conversion(from.dtype()) && has_fast_conversion(to.dtype()))
+    return HWY_DYNAMIC_DISPATCH(CopyFloats)(plan, from, to);
   visit_dtype(to.dtype(), [&]<class To>(To) {
     const From* x = input<From>(from);
     To* y = output<To>(to);
-    if (loop.rows() == 1) {
-      parallel_ranges(loop.width(), kGrain, [&, xs = x_stride, ys = y_stride](int64_t b, int64_t e) {
-        copy_row(x + b * xs, xs, y + b * ys, ys, e - b);
-      });
-      return;
-    }
-    const int64_t grain = kGrain / std::max<int64_t>(loop.width(), 1) + 1;
-    parallel_ranges(loop.rows(), grain, [&, xs = x_stride, ys = y_stride](int64_t b, int64_t e) {
-      loop.for_rows(b, e, [&](const auto& at) {
-        copy_row(x + at[0], xs, y + at[1], ys, loop.width());
+    const CopyAxis inner = plan.inner();
+    parallel_ranges(plan.rows(), row_grain(inner.size), [&](int64_t begin, int64_t end) {
+      plan.for_rows(begin, end, [&](int64_t x0, int64_t y0) {
+        for (int64_t i = 0; i < inner.size; ++i)
+          y[y0 + i * inner.y] = convert_to<To>(x[x0 + i * inner.x]);
       });
     });
   });
@@ -50,14 +250,14 @@ void copy(const Tensor& from, const Tensor& to) {
 
 template <class T>
 void fill(const Tensor& to, double value) {
-  const StridedLoop<1> loop(to.shape(), {to.strides()});
   const T number = convert_to<T>(value);
-  T* y = output<T>(to);
-  if (loop.rows() == 1 && loop.row_strides()[0] == 1) {
-    parallel_ranges(loop.width(), kGrain,
-                    [&](int64_t b, int64_t e) { std::fill(y + b, y + e, number); });
-    return;
+  if (to.is_contiguous()) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &number, sizeof(T));
+    return HWY_DYNAMIC_DISPATCH(FillBits)(output<T>(to), to.count(), sizeof(T), bits);
   }
+  const StridedLoop<1> loop(to.shape(), {to.strides()});
+  T* y = output<T>(to);
   loop.for_elements([&](const auto& at) { y[at[0]] = number; });
 }
 
@@ -74,3 +274,5 @@ void register_copy() {
 }
 
 }  // namespace glassformer::cpu
+
+#endif  // HWY_ONCE

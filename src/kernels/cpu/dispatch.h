@@ -25,6 +25,9 @@ void add_fast(const Kernel<void(Args...)>& kernel,
     add_kernel(kernel, Device::kCpu, dtype, function);
 }
 
+// Results that the next op will not find in the cache anyway are written past it.
+inline bool worth_streaming(int64_t bytes) { return bytes >= int64_t{16} << 20; }
+
 // Rows worth waking a thread for.
 inline int64_t row_grain(int64_t width) { return 16384 / (width + 1) + 1; }
 

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hwy/highway.h"
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -46,12 +46,12 @@ HWY_INLINE void StoreF32(hn::Vec<D> v, D d, float* HWY_RESTRICT p) {
   hn::StoreU(v, d, p);
 }
 
-// Highway's own conversion truncates.
+// f32 as the bits of the half type T, rounded to nearest even. Highway's own conversion truncates.
 template <class D>
-HWY_INLINE void StoreF32(hn::Vec<D> v, D /*d*/, hwy::bfloat16_t* HWY_RESTRICT p) {
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> HalfBits(D /*d*/, hn::Vec<D> v,
+                                                     const hwy::bfloat16_t* /*type*/) {
   const hn::RebindToUnsigned<D> du;
   const hn::RebindToSigned<D> di;
-  const hn::Rebind<uint16_t, D> d16;
   const auto bits = hn::BitCast(du, v);
   const auto upper = hn::ShiftRight<16>(bits);
   const auto half = hn::Add(hn::Set(du, 0x7FFFu), hn::And(upper, hn::Set(du, 1u)));
@@ -59,7 +59,7 @@ HWY_INLINE void StoreF32(hn::Vec<D> v, D /*d*/, hwy::bfloat16_t* HWY_RESTRICT p)
   const auto quiet = hn::Or(upper, hn::Set(du, 0x40u));  // the carry could turn a NaN into a number
   const auto nan = hn::RebindMask(du, hn::IsNaN(v));
   const auto out = hn::BitCast(di, hn::IfThenElse(nan, quiet, rounded));
-  hn::StoreU(hn::DemoteTo(d16, out), d16, reinterpret_cast<uint16_t*>(p));
+  return hn::DemoteTo(hn::Rebind<uint16_t, D>(), out);
 }
 
 #if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM_A64
@@ -70,9 +70,10 @@ HWY_INLINE hn::Vec<D> LoadF32(D d, const hwy::float16_t* HWY_RESTRICT p) {
 }
 
 template <class D>
-HWY_INLINE void StoreF32(hn::Vec<D> v, D /*d*/, hwy::float16_t* HWY_RESTRICT p) {
-  const hn::Rebind<hwy::float16_t, D> d16;
-  hn::StoreU(hn::DemoteTo(d16, v), d16, p);
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> HalfBits(D /*d*/, hn::Vec<D> v,
+                                                     const hwy::float16_t* /*type*/) {
+  const hn::Rebind<uint16_t, D> d16;
+  return hn::BitCast(d16, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
 }
 
 #else  // Highway's emulation truncates and loses infinities, and SSE4 has no instruction for it.
@@ -129,16 +130,35 @@ HWY_INLINE hn::Vec<D> LoadF32(D d, const hwy::float16_t* HWY_RESTRICT p) {
 }
 
 template <class D>
-HWY_INLINE void StoreF32(hn::Vec<D> v, D d, hwy::float16_t* HWY_RESTRICT p) {
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> HalfBits(D d, hn::Vec<D> v,
+                                                     const hwy::float16_t* /*type*/) {
   HWY_ALIGN float wide[hn::MaxLanes(D())];
+  HWY_ALIGN uint16_t half[hn::MaxLanes(D())];
   hn::Store(v, d, wide);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) {
-    const uint16_t half = HalfFromFloat(wide[i]);
-    memcpy(p + i, &half, sizeof(half));
-  }
+  for (size_t i = 0; i < hn::Lanes(d); ++i) half[i] = HalfFromFloat(wide[i]);
+  return hn::Load(hn::Rebind<uint16_t, D>(), half);
 }
 
 #endif
+
+template <class D, class T>
+HWY_INLINE void StoreF32(hn::Vec<D> v, D d, T* HWY_RESTRICT p) {
+  const hn::Rebind<uint16_t, D> d16;
+  hn::StoreU(HalfBits(d, v, p), d16, reinterpret_cast<uint16_t*>(p));
+}
+
+// Past the caches, for results larger than they are: spares reading the line before it is written.
+// p aligned to the bytes that are written. hwy::FlushStream() when done.
+template <class D>
+HWY_INLINE void StreamF32(hn::Vec<D> v, D d, float* HWY_RESTRICT p) {
+  hn::Stream(v, d, p);
+}
+
+template <class D, class T>
+HWY_INLINE void StreamF32(hn::Vec<D> v, D d, T* HWY_RESTRICT p) {
+  const hn::Rebind<uint16_t, D> d16;
+  hn::Stream(HalfBits(d, v, p), d16, reinterpret_cast<uint16_t*>(p));
+}
 
 // The first `count` < Lanes(d) elements, the other lanes zero; nothing beyond them is touched.
 template <class D, class T>
@@ -199,6 +219,53 @@ HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
   auto y = hn::BitCast(d, hn::Add(hn::BitCast(di, p), scale));
   y = hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.7228394f)), hn::Inf(d), y);
   return hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.3365402f)), hn::Zero(d), y);
+}
+
+// ln x. ln 0 = -inf, below 0 NaN.
+// x = 2^n * m with sqrt(1/2) <= m < sqrt(2), and ln x = n ln 2 + ln(1 + (m - 1)).
+template <class D>
+HWY_INLINE hn::Vec<D> Log(D d, hn::Vec<D> x) {
+  const hn::RebindToSigned<D> di;
+  constexpr float kTerms[] = {3.3333331174e-1f,  -2.4999993993e-1f, 2.0000714765e-1f,
+                              -1.6668057665e-1f, 1.4249322787e-1f,  -1.2420140846e-1f,
+                              1.1676998740e-1f,  -1.1514610310e-1f, 7.0376836292e-2f};
+  const auto tiny = hn::Lt(x, hn::Set(d, 1.17549435e-38f));  // subnormal: 2^25 x is not
+  const auto bits = hn::BitCast(di, hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 33554432.0f)), x));
+  const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3F3504F3)));
+  const auto f =
+      hn::Sub(hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent))), hn::Set(d, 1.0f));
+  const auto n = hn::Sub(hn::ConvertTo(d, exponent), hn::IfThenElseZero(tiny, hn::Set(d, 25.0f)));
+  const auto square = hn::Mul(f, f);
+  // ln 2 in two parts, the first exact when multiplied by n.
+  auto y = hn::Mul(hn::Mul(f, square), Polynomial(d, f, kTerms));
+  y = hn::MulAdd(n, hn::Set(d, -2.12194440e-4f), y);
+  y = hn::Add(f, hn::NegMulAdd(square, hn::Set(d, 0.5f), y));
+  y = hn::MulAdd(n, hn::Set(d, 0.693359375f), y);
+  const auto zero = hn::Zero(d);
+  y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(hn::Inf(d)), y);
+  y = hn::IfThenElse(hn::Eq(x, hn::Inf(d)), x, y);
+  return hn::IfThenElse(hn::Ge(x, zero), y, hn::NaN(d));
+}
+
+// cos(2 pi u) for 0 <= u < 1. u = q/4 + r with |r| <= 1/8, which is exact, so the error is that of
+// the polynomials.
+template <class D>
+HWY_INLINE hn::Vec<D> CosTurns(D d, hn::Vec<D> u) {
+  const hn::RebindToSigned<D> di;
+  constexpr float kSine[] = {-1.6666654611e-1f, 8.3321608736e-3f, -1.9515295891e-4f};
+  constexpr float kCosine[] = {4.166664568e-2f, -1.388731625e-3f, 2.443315711e-5f};
+  const auto quarters = hn::Round(hn::Mul(u, hn::Set(d, 4.0f)));
+  const auto t = hn::Mul(hn::NegMulAdd(quarters, hn::Set(d, 0.25f), u), hn::Set(d, 6.28318531f));
+  const auto square = hn::Mul(t, t);
+  const auto sine = hn::MulAdd(hn::Mul(Polynomial(d, square, kSine), square), t, t);
+  const auto half = hn::NegMulAdd(square, hn::Set(d, 0.5f), hn::Set(d, 1.0f));
+  const auto cosine = hn::MulAdd(hn::Mul(Polynomial(d, square, kCosine), square), square, half);
+  const auto q = hn::ConvertTo(di, quarters);
+  const auto odd = hn::Ne(hn::And(q, hn::Set(di, 1)), hn::Zero(di));
+  const auto y = hn::IfThenElse(hn::RebindMask(d, odd), sine, cosine);
+  // q = 0, 1, 2, 3 give cos t, -sin t, -cos t, sin t: bit 1 of q + 1 is the sign.
+  const auto sign = hn::ShiftLeft<30>(hn::And(hn::Add(q, hn::Set(di, 1)), hn::Set(di, 2)));
+  return hn::Xor(y, hn::BitCast(d, sign));
 }
 
 namespace math {
@@ -289,16 +356,27 @@ HWY_INLINE hn::Vec<D> ReluGradient(D d, hn::Vec<D> x) {
 
 namespace math {
 
-// Φ(x) = erfc(-x/√2) / 2, the normal distribution function; small values keep their precision.
+// Φ(x), the normal distribution function. log2 of 2Φ(-t) is smooth from 0 to where Φ vanishes in
+// f32, so that one polynomial and a power of two give it to 1.6 ulps without the cancellation that
+// 1 + erf would suffer: half the work of erf, which activations notice.
 template <class D>
 HWY_INLINE hn::Vec<D> NormalCdf(D d, hn::Vec<D> x) {
-  const auto half = hn::Set(d, 0.5f);
-  const auto z = hn::Mul(x, hn::Set(d, 0.707106781f));
-  const auto t = hn::Abs(z);
-  const auto tail = hn::Mul(half, ErfcFar(d, t));
-  const auto far = hn::IfThenElse(hn::Lt(z, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
-  const auto near = hn::MulAdd(half, ErfNear(d, z), half);
-  return hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfSplit)), far, near);
+  const hn::RebindToSigned<D> di;
+  constexpr float kLog2[] = {-1.1511052f,     -0.459210121f,   -0.0524790142f, 0.00700953342f,
+                             -5.64037977e-5f, -2.50183771e-4f, 6.7296148e-5f,  -9.30404351e-6f,
+                             6.96311806e-7f,  -2.2243376e-8f};
+  constexpr float kHalfPower[] = {0.5f,           0.3465736015f,  0.1201132395f, 0.02775166235f,
+                                  0.00480921868f, 6.69943735e-4f, 7.6766806e-5f};
+  const auto t = hn::Abs(x);
+  const auto y = hn::Mul(t, Polynomial(d, t, kLog2));
+  const auto magic = hn::Set(d, 12582912.0f);  // as in Exp
+  const auto shifted = hn::Add(y, magic);
+  const auto r = hn::Sub(y, hn::Sub(shifted, magic));
+  const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
+  const auto power = hn::BitCast(di, Polynomial(d, r, kHalfPower));
+  const auto tail =
+      hn::IfThenElseZero(hn::Gt(y, hn::Set(d, -124.0f)), hn::BitCast(d, hn::Add(power, scale)));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
 }
 
 // 2u where u = √(2/π)·(x + 0.044715·x³): (1 + tanh u) / 2 = σ(2u).

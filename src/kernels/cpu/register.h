@@ -4,11 +4,23 @@
 
 // The ops of this backend, one line each: X(name) stands for cpu/name.cc and its register_name().
 #define GLASSFORMER_CPU_KERNELS(X) \
+  X(activation)                    \
+  X(arithmetic)                    \
+  X(attention_backward)            \
+  X(attention_forward)             \
   X(batch_norm)                    \
   X(copy)                          \
+  X(cross_entropy)                 \
+  X(dropout)                       \
   X(embedding)                     \
+  X(gather)                        \
+  X(linear)                        \
   X(norm)                          \
   X(patches)                       \
+  X(pointwise)                     \
+  X(pointwise_loss)                \
+  X(random)                        \
+  X(reduce)                        \
   X(relative_positions)            \
   X(rotary)                        \
   X(softmax)

@@ -100,8 +100,17 @@ template <class T>
 HWY_INLINE float RowMax(const T* x, int64_t width) {
   const hn::ScalableTag<float> d;
   const auto lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
-  auto most = lowest;
-  ReadRow(x, width, [&](auto v, size_t count) HWY_ATTR {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto most0 = lowest, most1 = lowest, most2 = lowest, most3 = lowest;  // one chain waits on itself
+  int64_t i = 0;
+  for (; i + 4 * lanes <= width; i += 4 * lanes) {
+    most0 = hn::Max(most0, LoadF32(d, x + i));
+    most1 = hn::Max(most1, LoadF32(d, x + i + lanes));
+    most2 = hn::Max(most2, LoadF32(d, x + i + 2 * lanes));
+    most3 = hn::Max(most3, LoadF32(d, x + i + 3 * lanes));
+  }
+  auto most = hn::Max(hn::Max(most0, most1), hn::Max(most2, most3));
+  ReadRow(x + i, width - i, [&](auto v, size_t count) HWY_ATTR {
     if (count < hn::Lanes(d)) v = hn::IfThenElse(hn::FirstN(d, count), v, lowest);
     most = hn::Max(most, v);
   });

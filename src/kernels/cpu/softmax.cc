@@ -1,75 +1,93 @@
 #include "kernels/softmax.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/softmax.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
+#include "kernels/cpu/exp_sum-inl.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
+#include "kernels/cpu/stream-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 
-// Floor: one read and one write of the row from memory; the row itself stays in the cache between
-// the passes.
-void Softmax(const Tensor& x_in, const Tensor& y_out) {
-  ForRows(x_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
-    const auto* x = RowOf(type, x_in, row, width);
-    auto* y = RowOf(type, y_out, row, width);
-    const hn::ScalableTag<float> d;
-    const auto highest = hn::Set(d, RowMax(x, width));
-    auto sum = hn::Zero(d);
-    MapRow(x, y, width, [&](auto v, size_t count) HWY_ATTR {
-      const auto e = Exp(d, hn::Sub(v, highest));
-      sum = hn::Add(sum, FirstOf(d, e, count));
-      return e;
+// Floor: one read and one write of the rows from memory. The exponentials of a row wait for its sum
+// in a buffer of their own, which stays in the cache and holds them in float32.
+template <class T>
+HWY_INLINE void SoftmaxRow(const T* x, T* y, int64_t width, bool stream, float* exps,
+                           float* block_highest) {
+  const hn::ScalableTag<float> d;
+  const auto keep = [&](auto, auto e, int64_t i, size_t) HWY_ATTR { hn::StoreU(e, d, exps + i); };
+  const ExpSum total = RowExpSum(x, width, keep, block_highest);
+  for (int64_t block = 0; block < ExpBlocks(width); ++block) {
+    const int64_t at = block * kExpBlock;
+    const auto scale = hn::Set(d, std::exp(block_highest[block] - total.highest) / total.sum);
+    WriteRow(y + at, std::min(kExpBlock, width - at), stream, [&](int64_t i, size_t) HWY_ATTR {
+      return hn::Mul(hn::LoadU(d, exps + at + i), scale);
     });
-    const auto scale = hn::Set(d, 1.0F / SumLanes(d, sum));
-    MapRow(y, y, width, [&](auto v, size_t) HWY_ATTR { return hn::Mul(v, scale); });
+  }
+}
+
+void Softmax(const Tensor& x_in, const Tensor& y_out) {
+  const bool stream = Streams(y_out);
+  const int64_t width = width_of(x_in);
+  const auto padded = static_cast<size_t>(width) + hn::Lanes(hn::ScalableTag<float>());
+  visit_memory_type(x_in.dtype(), [&](auto* type) HWY_ATTR {
+    parallel_ranges(rows_of(x_in), row_grain(width), [&](int64_t begin, int64_t end) HWY_ATTR {
+      std::vector<float> exps(padded), block_highest(static_cast<size_t>(ExpBlocks(width)));
+      for (int64_t row = begin; row < end; ++row)
+        SoftmaxRow(RowOf(type, x_in, row, width), RowOf(type, y_out, row, width), width, stream,
+                   exps.data(), block_highest.data());
+      hwy::FlushStream();
+    });
   });
 }
 
 void SoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_out) {
-  ForRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
+  const bool stream = Streams(dx_out);
+  ForStreamedRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
     const auto* y = RowOf(type, y_in, row, width);
     const auto* dy = RowOf(type, dy_in, row, width);
     const hn::ScalableTag<float> d;
     const auto dot = hn::Set(d, RowDot(y, dy, width));
-    MapRows(y, dy, RowOf(type, dx_out, row, width), width, [&](auto p, auto g) HWY_ATTR {
+    WriteRow(RowOf(type, dx_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+      const auto p = LoadUpTo(y + i, count), g = LoadUpTo(dy + i, count);
       return hn::Mul(p, hn::Sub(g, dot));
     });
   });
 }
 
 void LogSoftmax(const Tensor& x_in, const Tensor& y_out) {
-  ForRows(x_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
+  const bool stream = Streams(y_out);
+  ForStreamedRows(x_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
     const auto* x = RowOf(type, x_in, row, width);
     const hn::ScalableTag<float> d;
-    const float highest = RowMax(x, width);
-    auto sum = hn::Zero(d);
-    ReadRow(x, width, [&](auto v, size_t count) HWY_ATTR {
-      sum = hn::Add(sum, FirstOf(d, Exp(d, hn::Sub(v, hn::Set(d, highest))), count));
+    const ExpSum total = RowExpSum(x, width);
+    const auto highest = hn::Set(d, total.highest), log_sum = hn::Set(d, std::log(total.sum));
+    WriteRow(RowOf(type, y_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+      return hn::Sub(hn::Sub(LoadUpTo(x + i, count), highest), log_sum);
     });
-    const auto log_sum = hn::Set(d, highest + std::log(SumLanes(d, sum)));
-    MapRow(x, RowOf(type, y_out, row, width), width,
-           [&](auto v, size_t) HWY_ATTR { return hn::Sub(v, log_sum); });
   });
 }
 
 void LogSoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_out) {
-  ForRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
+  const bool stream = Streams(dx_out);
+  ForStreamedRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
     const auto* y = RowOf(type, y_in, row, width);
     const auto* dy = RowOf(type, dy_in, row, width);
     const hn::ScalableTag<float> d;
     auto sum = hn::Zero(d);
-    ReadRow(dy, width, [&](auto g, size_t count) HWY_ATTR {
-      sum = hn::Add(sum, FirstOf(d, g, count));
-    });
+    ReadRow(dy, width,
+            [&](auto g, size_t count) HWY_ATTR { sum = hn::Add(sum, FirstOf(d, g, count)); });
     const auto total = hn::Set(d, SumLanes(d, sum));
-    MapRows(y, dy, RowOf(type, dx_out, row, width), width, [&](auto l, auto g) HWY_ATTR {
+    WriteRow(RowOf(type, dx_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+      const auto l = LoadUpTo(y + i, count), g = LoadUpTo(dy + i, count);
       return hn::NegMulAdd(Exp(d, l), total, g);
     });
   });
@@ -95,8 +113,9 @@ void register_softmax() {
   add_fast(kSoftmaxBackward, [](const Tensor& y, const Tensor& dy, const Tensor& dx) {
     HWY_DYNAMIC_DISPATCH(SoftmaxBackward)(y, dy, dx);
   });
-  add_fast(kLogSoftmax,
-           [](const Tensor& x, const Tensor& y) { HWY_DYNAMIC_DISPATCH(LogSoftmax)(x, y); });
+  add_fast(kLogSoftmax, [](const Tensor& x, const Tensor& y) {
+    HWY_DYNAMIC_DISPATCH(LogSoftmax)(x, y);
+  });
   add_fast(kLogSoftmaxBackward, [](const Tensor& y, const Tensor& dy, const Tensor& dx) {
     HWY_DYNAMIC_DISPATCH(LogSoftmaxBackward)(y, dy, dx);
   });

@@ -19,7 +19,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hwy/highway.h"
+#include <hwy/highway.h>
+
+#include "kernels/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -49,6 +51,9 @@ constexpr size_t PackedFloats(size_t k, size_t n) { return (n + kNr - 1) / kNr *
 // a strip of one row would spend the time of four. Strip s begins at StripBegin(s, m).
 constexpr size_t StripCount(size_t m) { return (m + kMr - 1) / kMr; }
 constexpr size_t StripBegin(size_t s, size_t m) { return s * m / StripCount(m); }
+
+// Floats that PackStrips writes for an M×K matrix, what runs over the end included.
+constexpr size_t PackedStripFloats(size_t m, size_t k) { return StripCount(m) * kMr * k + kLanes; }
 
 // ------------------------------------------------------------------------------------ packing
 
@@ -88,87 +93,45 @@ HWY_INLINE void PackRow(const T* HWY_RESTRICT src, size_t columns, float* HWY_RE
 
 #if HWY_TARGET != HWY_SCALAR
 
-constexpr size_t kBlocks = kLanes / 4;  // 128-bit blocks in a vector
-
-// Blocks b = 0.. of the result are the 16 bytes at p + (4b)·stride bytes.
-HWY_INLINE VU GatherBlocks(const uint8_t* p, size_t stride) {
-  const hn::FixedTag<uint32_t, 4> d4;
-  const auto block = [&](size_t b) HWY_ATTR {
-    return hn::LoadU(d4, reinterpret_cast<const uint32_t*>(p + 4 * b * stride));
-  };
-#if HWY_MAX_BYTES == 64
-  const hn::FixedTag<uint32_t, 8> d8;
-  return hn::Combine(DU(), hn::Combine(d8, block(3), block(2)),
-                     hn::Combine(d8, block(1), block(0)));
-#elif HWY_MAX_BYTES == 32
-  return hn::Combine(DU(), block(1), block(0));
-#else
-  return block(0);
-#endif
-}
-
+// Rows kPitch floats apart.
+template <size_t kPitch>
 HWY_INLINE void StoreRow(VU row, size_t p, const float*, float* HWY_RESTRICT dst) {
-  hn::StoreU(hn::BitCast(DF(), row), DF(), dst + p * kNr);
+  hn::StoreU(hn::BitCast(DF(), row), DF(), dst + p * kPitch);
 }
 // 32-bit units of bfloat16 are rows 2p (low half) and 2p + 1.
+template <size_t kPitch>
 HWY_INLINE void StoreRow(VU row, size_t p, const uint16_t*, float* HWY_RESTRICT dst) {
   const auto odd = hn::And(row, hn::Set(DU(), 0xFFFF0000u));
-  hn::StoreU(hn::BitCast(DF(), hn::ShiftLeft<16>(row)), DF(), dst + 2 * p * kNr);
-  hn::StoreU(hn::BitCast(DF(), odd), DF(), dst + (2 * p + 1) * kNr);
+  hn::StoreU(hn::BitCast(DF(), hn::ShiftLeft<16>(row)), DF(), dst + 2 * p * kPitch);
+  hn::StoreU(hn::BitCast(DF(), odd), DF(), dst + (2 * p + 1) * kPitch);
 }
 
-// Transposes kLanes columns of kLanes 32-bit units, column j contiguous at src + j·stride. The
-// first step is done by the loads (each brings 128-bit blocks of four columns together), and a
-// whole cache line is consumed at once: with a stride of some pages all columns share one set of
-// the L1 cache.
-template <class T>
+// kLanes columns, column j contiguous at src + j·stride, as rows kPitch floats apart.
+template <size_t kPitch, class T>
 HWY_INLINE void TransposeBlock(const T* HWY_RESTRICT src, size_t stride, float* HWY_RESTRICT dst) {
-  const uint8_t* bytes = reinterpret_cast<const uint8_t*>(src);
-  stride *= sizeof(T);
-  VU v[4][kBlocks];
-  HWY_UNROLL(4)
-  for (size_t q = 0; q < 4; ++q) {
-    HWY_UNROLL(4)
-    for (size_t g = 0; g < kBlocks; ++g)
-      v[q][g] = GatherBlocks(bytes + q * stride + 16 * g, stride);
-  }
-  const hn::RepartitionToWide<DU> d64;
-  const DU d;
-  HWY_UNROLL(4)
-  for (size_t g = 0; g < kBlocks; ++g) {
-    const auto lo01 = hn::BitCast(d64, hn::InterleaveLower(d, v[0][g], v[1][g]));
-    const auto hi01 = hn::BitCast(d64, hn::InterleaveUpper(d, v[0][g], v[1][g]));
-    const auto lo23 = hn::BitCast(d64, hn::InterleaveLower(d, v[2][g], v[3][g]));
-    const auto hi23 = hn::BitCast(d64, hn::InterleaveUpper(d, v[2][g], v[3][g]));
-    StoreRow(hn::BitCast(d, hn::InterleaveLower(d64, lo01, lo23)), 4 * g, src, dst);
-    StoreRow(hn::BitCast(d, hn::InterleaveUpper(d64, lo01, lo23)), 4 * g + 1, src, dst);
-    StoreRow(hn::BitCast(d, hn::InterleaveLower(d64, hi01, hi23)), 4 * g + 2, src, dst);
-    StoreRow(hn::BitCast(d, hn::InterleaveUpper(d64, hi01, hi23)), 4 * g + 3, src, dst);
-  }
+  TransposeUnits(src, stride,
+                 [&](size_t p, VU row) HWY_ATTR { StoreRow<kPitch>(row, p, src, dst); });
 }
 
-// kLanes columns of a panel, of which `columns` exist, from columns that are contiguous in memory.
-// Ragged edges go through a zeroed block on the stack, so that no load leaves the matrix.
-template <class T>
+// kLanes columns, of which `columns` exist, from columns that are contiguous in memory: row p of
+// dst is kPitch·p floats away. Ragged edges go through a zeroed block on the stack, so that no load
+// leaves the matrix.
+template <size_t kPitch, class T>
 HWY_INLINE void PackColumns(const T* HWY_RESTRICT src, size_t stride, size_t k, size_t columns,
                             float* HWY_RESTRICT dst) {
   constexpr size_t kDepth = kLanes * sizeof(float) / sizeof(T);
   size_t p = 0;
   if (columns == kLanes)
-    for (; p + kDepth <= k; p += kDepth) TransposeBlock(src + p, stride, dst + p * kNr);
+    for (; p + kDepth <= k; p += kDepth) TransposeBlock<kPitch>(src + p, stride, dst + p * kPitch);
   for (; p < k; p += kDepth) {
     const size_t rows = HWY_MIN(kDepth, k - p);
     alignas(64) T block[kLanes * kDepth] = {};
     for (size_t j = 0; j < columns; ++j)
       memcpy(block + j * kDepth, src + j * stride + p, rows * sizeof(T));
-    if (rows == kDepth) {
-      TransposeBlock(block, kDepth, dst + p * kNr);
-      continue;
-    }
-    alignas(64) float out[kDepth * kNr];
-    TransposeBlock(block, kDepth, out);
+    alignas(64) float out[kDepth * kLanes];
+    TransposeBlock<kLanes>(block, kDepth, out);
     for (size_t r = 0; r < rows; ++r)
-      hn::StoreU(hn::Load(DF(), out + r * kNr), DF(), dst + (p + r) * kNr);
+      hn::StoreU(hn::Load(DF(), out + r * kLanes), DF(), dst + (p + r) * kPitch);
   }
 }
 
@@ -196,8 +159,8 @@ void PackPanels(const T* HWY_RESTRICT src, int64_t row_stride, int64_t col_strid
       for (size_t v = 0; v < kVectors; ++v) {
         const size_t begin = HWY_MIN(v * kLanes, columns);
         const size_t here = HWY_MIN(kLanes, columns - begin);
-        tile::PackColumns(panel + static_cast<int64_t>(begin) * col_stride,
-                          static_cast<size_t>(col_stride), k, here, dst + v * kLanes);
+        tile::PackColumns<kNr>(panel + static_cast<int64_t>(begin) * col_stride,
+                               static_cast<size_t>(col_stride), k, here, dst + v * kLanes);
       }
       continue;
     }
@@ -208,6 +171,47 @@ void PackPanels(const T* HWY_RESTRICT src, int64_t row_stride, int64_t col_strid
         dst[p * kNr + j] =
             j < columns ? tile::Widen(row[static_cast<int64_t>(j) * col_stride]) : 0.0f;
     }
+  }
+}
+
+// Packs A, M×K with element (i, p) at src[i·row_stride + p·col_stride], into strips of at most kMr
+// rows (StripBegin): dst[strip][p][kMr], in which the kernel walks with one pointer.
+// T as for PackPanels; fast where either stride is 1. Writes PackedStripFloats(m, k) floats.
+template <class T>
+void PackStrips(const T* HWY_RESTRICT src, int64_t row_stride, int64_t col_stride, size_t m,
+                size_t k, float* HWY_RESTRICT dst) {
+  const size_t strips = StripCount(m);
+  for (size_t s = 0; s < strips; ++s, dst += k * kMr) {
+    const size_t begin = StripBegin(s, m);
+    const size_t rows = StripBegin(s + 1, m) - begin;
+    const T* strip = src + static_cast<int64_t>(begin) * row_stride;
+#if HWY_TARGET != HWY_SCALAR
+    // Whole vectors run over into the next row, whose own write comes later: rows ascend, and of
+    // the vectors of a row the last one is written first.
+    constexpr size_t kParts = (kMr + kLanes - 1) / kLanes;
+    if (col_stride == 1 || row_stride == 1) {
+      for (size_t part = kParts; part-- > 0;) {
+        const size_t skip = part * kLanes;
+        if (skip >= rows) continue;
+        const size_t here = HWY_MIN(kLanes, m - begin - skip);  // rows that may be read
+        const T* from = strip + static_cast<int64_t>(skip) * row_stride;
+        if (col_stride == 1) {
+          tile::PackColumns<kMr>(from, static_cast<size_t>(row_stride), k, here, dst + skip);
+        } else if (here == kLanes) {
+          for (size_t p = 0; p < k; ++p, from += col_stride)
+            hn::StoreU(tile::LoadWide(from), tile::DF(), dst + p * kMr + skip);
+        } else {
+          for (size_t p = 0; p < k; ++p, from += col_stride)
+            for (size_t i = 0; i < here; ++i) dst[p * kMr + skip + i] = tile::Widen(from[i]);
+        }
+      }
+      continue;
+    }
+#endif
+    for (size_t p = 0; p < k; ++p)
+      for (size_t i = 0; i < rows; ++i)
+        dst[p * kMr + i] = tile::Widen(
+            strip[static_cast<int64_t>(i) * row_stride + static_cast<int64_t>(p) * col_stride]);
   }
 }
 

@@ -4,12 +4,20 @@
 
 // The ops of this backend, one line each: X(name) stands for ref/name.cc and its register_name().
 #define GLASSFORMER_REF_KERNELS(X) \
+  X(activation)                    \
   X(arithmetic)                    \
+  X(attention)                     \
   X(batch_norm)                    \
   X(copy)                          \
+  X(cross_entropy)                 \
+  X(dropout)                       \
   X(embedding)                     \
+  X(gather)                        \
+  X(linear)                        \
   X(norm)                          \
   X(patches)                       \
+  X(pointwise)                     \
+  X(pointwise_loss)                \
   X(positions)                     \
   X(random)                        \
   X(reduce)                        \

@@ -1,0 +1,204 @@
+#include "ceilings.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "base/parallel.h"
+#include "glassformer/base/threads.h"
+#include "tile_peak.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ceilings.cc"
+#include "hwy/aligned_allocator.h"
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::bench {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Ten independent chains: two ports times a latency of four or five.
+int64_t MultiplyAdds(int64_t rounds) {
+  const hn::ScalableTag<float> d;
+  const auto factor = hn::Set(d, 0.999F), term = hn::Set(d, 1e-3F);
+  auto a0 = term, a1 = term, a2 = term, a3 = term, a4 = term;
+  auto a5 = term, a6 = term, a7 = term, a8 = term, a9 = term;
+  for (int64_t i = 0; i < rounds; ++i) {
+    a0 = hn::MulAdd(a0, factor, term);
+    a1 = hn::MulAdd(a1, factor, term);
+    a2 = hn::MulAdd(a2, factor, term);
+    a3 = hn::MulAdd(a3, factor, term);
+    a4 = hn::MulAdd(a4, factor, term);
+    a5 = hn::MulAdd(a5, factor, term);
+    a6 = hn::MulAdd(a6, factor, term);
+    a7 = hn::MulAdd(a7, factor, term);
+    a8 = hn::MulAdd(a8, factor, term);
+    a9 = hn::MulAdd(a9, factor, term);
+  }
+  const auto low = hn::Add(hn::Add(a0, a1), hn::Add(a2, a3));
+  const auto high = hn::Add(hn::Add(a4, a5), hn::Add(a6, a7));
+  volatile float keep =
+      hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(low, high), hn::Add(a8, a9))));
+  static_cast<void>(keep);
+  return rounds * 10 * 2 * static_cast<int64_t>(hn::Lanes(d));
+}
+
+// The three take memory aligned to a cache line and a count that is a multiple of four vectors.
+void ReadMemory(const float* HWY_RESTRICT x, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  for (int64_t i = 0; i < count; i += 4 * lanes) {
+    s0 = hn::Add(s0, hn::Load(d, x + i));
+    s1 = hn::Add(s1, hn::Load(d, x + i + lanes));
+    s2 = hn::Add(s2, hn::Load(d, x + i + 2 * lanes));
+    s3 = hn::Add(s3, hn::Load(d, x + i + 3 * lanes));
+  }
+  volatile float keep = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  static_cast<void>(keep);
+}
+
+void WriteMemory(float* HWY_RESTRICT y, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += lanes) hn::Stream(hn::Zero(d), d, y + i);
+  hwy::FlushStream();
+}
+
+void CopyMemory(const float* HWY_RESTRICT x, float* HWY_RESTRICT y, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += lanes) hn::Stream(hn::Load(d, x + i), d, y + i);
+  hwy::FlushStream();
+}
+
+const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::bench
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace glassformer::bench {
+
+HWY_EXPORT(MultiplyAdds);
+HWY_EXPORT(ReadMemory);
+HWY_EXPORT(WriteMemory);
+HWY_EXPORT(CopyMemory);
+HWY_EXPORT(TargetName);
+
+namespace {
+
+constexpr int kRuns = 7;
+constexpr double kRunSeconds = 0.02;
+constexpr int64_t kBufferFloats = int64_t{1} << 26;  // 256 MB, beyond the caches
+
+double seconds_of(FunctionRef<void()> body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median_seconds(FunctionRef<void()> body) {
+  body();  // warm up: pages, clocks, threads
+  std::vector<double> times;
+  for (int i = 0; i < kRuns; ++i) times.push_back(seconds_of(body));
+  std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
+  return times[kRuns / 2];
+}
+
+// 10^9 operations a second of `threads` copies of the loop.
+double operation_rate(OperationLoop loop, int threads) {
+  constexpr int64_t kTrial = 1 << 16;
+  loop(kTrial);
+  const double trial = seconds_of([&] { loop(kTrial); });
+  const auto rounds = static_cast<int64_t>(static_cast<double>(kTrial) * kRunSeconds / trial) + 1;
+  const auto operations = static_cast<double>(loop(1)) * static_cast<double>(rounds);
+  const double seconds =
+      median_seconds([&] { parallel_workers(threads, [&](int, int) { loop(rounds); }); });
+  return operations * threads / seconds * 1e-9;
+}
+
+Rate operation_rates(OperationLoop loop) {
+  return {operation_rate(loop, 1), operation_rate(loop, num_threads())};
+}
+
+using MemoryLoop = FunctionRef<void(int64_t begin, int64_t count)>;
+
+// 10^9 bytes a second; `bytes` is what the loop moves an element.
+double memory_rate(MemoryLoop loop, int bytes, int threads) {
+  constexpr int64_t kBlock = 4096;  // floats: pieces begin at page boundaries
+  const double seconds = median_seconds([&] {
+    parallel_workers(threads, [&](int worker, int workers) {
+      const int64_t blocks = kBufferFloats / kBlock;
+      const int64_t begin = blocks * worker / workers * kBlock;
+      const int64_t end = blocks * (worker + 1) / workers * kBlock;
+      loop(begin, end - begin);
+    });
+  });
+  return static_cast<double>(kBufferFloats) * bytes / seconds * 1e-9;
+}
+
+Rate memory_rates(MemoryLoop loop, int bytes) {
+  return {memory_rate(loop, bytes, 1), memory_rate(loop, bytes, num_threads())};
+}
+
+struct Buffers {
+  hwy::AlignedFreeUniquePtr<float[]> x = hwy::AllocateAligned<float>(kBufferFloats);
+  hwy::AlignedFreeUniquePtr<float[]> y = hwy::AllocateAligned<float>(kBufferFloats);
+
+  // Touches every page: untouched ones would all read the one page of zeros.
+  Buffers() {
+    parallel_ranges(kBufferFloats, 1 << 20, [&](int64_t begin, int64_t end) {
+      std::fill(x.get() + begin, x.get() + end, 1.0F);
+      std::fill(y.get() + begin, y.get() + end, 1.0F);
+    });
+  }
+  void read(int64_t begin, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(ReadMemory)(x.get() + begin, count);
+  }
+  void write(int64_t begin, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(WriteMemory)(y.get() + begin, count);
+  }
+  void copy(int64_t begin, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(CopyMemory)(x.get() + begin, y.get() + begin, count);
+  }
+};
+
+}  // namespace
+
+Ceilings measure_ceilings() {
+  Ceilings found;
+  found.threads = num_threads();
+  found.float32_unit = HWY_DYNAMIC_DISPATCH(TargetName)();
+  found.float32 =
+      operation_rates([](int64_t rounds) { return HWY_DYNAMIC_DISPATCH(MultiplyAdds)(rounds); });
+  const auto dots = [&](DotInstructions dot, Rate& rate, std::string& unit) {
+    rate = dot.loop != nullptr ? operation_rates(dot.loop) : found.float32;
+    unit = dot.loop != nullptr ? dot.name : found.float32_unit;
+  };
+  dots(bfloat16_instructions(), found.bfloat16, found.bfloat16_unit);
+  dots(int8_instructions(), found.int8, found.int8_unit);
+
+  Buffers buffers;
+  found.read = memory_rates([&](int64_t b, int64_t n) { buffers.read(b, n); }, sizeof(float));
+  found.write = memory_rates([&](int64_t b, int64_t n) { buffers.write(b, n); }, sizeof(float));
+  found.copy = memory_rates([&](int64_t b, int64_t n) { buffers.copy(b, n); }, 2 * sizeof(float));
+  return found;
+}
+
+double measure_copy_bandwidth() {
+  Buffers buffers;
+  return memory_rate([&](int64_t b, int64_t n) { buffers.copy(b, n); }, 2 * sizeof(float),
+                     num_threads());
+}
+
+}  // namespace glassformer::bench
+
+#endif  // HWY_ONCE

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+namespace glassformer::bench {
+
+// A rate with one thread and with num_threads() of them.
+struct Rate {
+  double one = 0;
+  double all = 0;
+};
+
+// What this machine can do at most, measured, so that a benchmark can say how near it came.
+struct Ceilings {
+  int threads = 1;
+  Rate float32, bfloat16, int8;  // 10^9 operations a second; a multiply-add counts as two
+  std::string float32_unit;      // the instruction set that gave the figure
+  std::string bfloat16_unit;     // "amx", "avx512_bf16", or float32's where there is neither
+  std::string int8_unit;         // "amx", "avx512_vnni", or float32's
+  Rate read, write, copy;        // 10^9 bytes a second; a copy counts what it reads and writes
+};
+
+// Medians of short runs; takes a few seconds in all.
+Ceilings measure_ceilings();
+
+// The copy alone, with all threads, for benchmarks of memory-bound ops.
+double measure_copy_bandwidth();
+
+}  // namespace glassformer::bench

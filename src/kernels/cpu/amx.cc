@@ -1,0 +1,409 @@
+#include "kernels/cpu/amx.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+// GCC 12 warns about the undefined operands inside its own AVX-512 header (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+
+// Everything below runs only where amx_bf16_usable(), and every such processor has these.
+#define GLASSFORMER_AMX_TARGET \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16")))
+
+namespace glassformer::cpu {
+namespace {
+
+constexpr size_t kPanelBlock = kAmxDepth * kAmxCols;  // values of a panel per 32 of k
+
+// ------------------------------------------------------------------------------------ tile state
+
+// LDTILECFG's operand, palette 1.
+struct alignas(64) TileConfig {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+
+struct ThreadTiles {
+  int depth = 0;    // nested scopes
+  size_t rows = 0;  // rows of A configured, 0 for none
+};
+thread_local ThreadTiles tiles;
+
+// Tiles 0..3 are C (two by two), 4 and 5 A above each other, 6 and 7 B side by side. Fewer rows
+// make shorter tiles, which neither read nor write beyond the matrix and take less time.
+GLASSFORMER_AMX_TARGET void configure(size_t rows) {
+  if (tiles.rows == rows) return;
+  TileConfig config;
+  const size_t upper = std::min<size_t>(rows, 16);
+  for (const int tile : {0, 1, 4}) config.rows[tile] = static_cast<uint8_t>(upper);
+  for (const int tile : {2, 3, 5}) config.rows[tile] = static_cast<uint8_t>(rows - upper);
+  for (const int tile : {6, 7}) config.rows[tile] = 16;
+  for (int tile = 0; tile < 8; ++tile) config.row_bytes[tile] = config.rows[tile] ? 64 : 0;
+  // The intrinsics do not tell the compiler what memory they read.
+  asm volatile("" ::"m"(config) : "memory");
+  _tile_loadconfig(&config);
+  tiles.rows = rows;
+}
+
+GLASSFORMER_AMX_TARGET void release() {
+  if (tiles.rows != 0) _tile_release();
+  tiles.rows = 0;
+}
+
+// ------------------------------------------------------------------------------------ product
+
+// A tile of no rows must not even be named.
+template <bool kTwoHigh>
+GLASSFORMER_AMX_TARGET inline void zero_tile() {
+  _tile_zero(0);
+  _tile_zero(1);
+  if constexpr (kTwoHigh) {
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+}
+
+// One register tile: C[rows × 32] from or to a pitch in bytes.
+template <bool kTwoHigh>
+GLASSFORMER_AMX_TARGET inline void load_tile(const char* c, size_t pitch) {
+  _tile_loadd(0, c, pitch);
+  _tile_loadd(1, c + 64, pitch);
+  if constexpr (kTwoHigh) {
+    _tile_loadd(2, c + 16 * pitch, pitch);
+    _tile_loadd(3, c + 16 * pitch + 64, pitch);
+  }
+}
+
+template <bool kTwoHigh>
+GLASSFORMER_AMX_TARGET inline void store_tile(char* c, size_t pitch) {
+  _tile_stored(0, c, pitch);
+  _tile_stored(1, c + 64, pitch);
+  if constexpr (kTwoHigh) {
+    _tile_stored(2, c + 16 * pitch, pitch);
+    _tile_stored(3, c + 16 * pitch + 64, pitch);
+  }
+}
+
+// C += A · B over one block of 32 of k.
+template <bool kTwoHigh>
+GLASSFORMER_AMX_TARGET inline void step(const uint16_t* a, size_t pitch, const uint16_t* b) {
+  _tile_loadd(6, b, 128);
+  _tile_loadd(4, a, pitch);
+  _tile_loadd(7, b + 32, 128);
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_dpbf16ps(1, 4, 7);
+  if constexpr (kTwoHigh) {
+    _tile_loadd(5, reinterpret_cast<const char*>(a) + 16 * pitch, pitch);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+}
+
+// Where A lies: rows `pitch` and blocks of 32 of k `step` elements apart.
+struct ALayout {
+  size_t pitch, step;
+};
+
+template <bool kTwoHigh>
+GLASSFORMER_AMX_TARGET void tile_kernel(size_t rows, size_t k, const uint16_t* a, ALayout layout,
+                                        const uint16_t* b, float* c, size_t ldc, size_t columns,
+                                        bool accumulate, const float* next) {
+  alignas(64) uint16_t a_end[kAmxRows * kAmxDepth];
+  alignas(64) float edge[kAmxRows * kAmxCols];
+  const size_t whole = k / kAmxDepth, rest = k % kAmxDepth;
+  for (size_t i = 0; rest != 0 && i < rows; ++i) {
+    memcpy(a_end + i * kAmxDepth, a + i * layout.pitch + whole * layout.step,
+           rest * sizeof(uint16_t));
+    std::fill_n(a_end + i * kAmxDepth + rest, kAmxDepth - rest, uint16_t{0});
+  }
+  const bool narrow = columns < kAmxCols;
+  for (size_t i = 0; narrow && accumulate && i < rows; ++i) {
+    memcpy(edge + i * kAmxCols, c + i * ldc, columns * sizeof(float));
+    std::fill_n(edge + i * kAmxCols + columns, kAmxCols - columns, 0.0f);
+  }
+  char* to = reinterpret_cast<char*>(narrow ? edge : c);
+  const size_t to_pitch = (narrow ? kAmxCols : ldc) * sizeof(float);
+  asm volatile("" ::: "memory");  // what was written above is read by tile loads
+  if (accumulate)
+    load_tile<kTwoHigh>(to, to_pitch);
+  else
+    zero_tile<kTwoHigh>();
+  constexpr size_t kNextLines = kAmxRows * kAmxCols / 16;
+  size_t line = next != nullptr ? 0 : kNextLines;
+  for (size_t block = 0; block < whole; ++block) {
+    step<kTwoHigh>(a + block * layout.step, layout.pitch * sizeof(uint16_t),
+                   b + block * kPanelBlock);
+    for (const size_t end = std::min(kNextLines, line + 8); line < end; ++line)
+      _mm_prefetch(reinterpret_cast<const char*>(next + 16 * line), _MM_HINT_T0);
+  }
+  if (rest != 0) step<kTwoHigh>(a_end, kAmxDepth * sizeof(uint16_t), b + whole * kPanelBlock);
+  store_tile<kTwoHigh>(to, to_pitch);
+  for (size_t i = 0; narrow && i < rows; ++i)
+    memcpy(c + i * ldc, edge + i * kAmxCols, columns * sizeof(float));
+}
+
+// ------------------------------------------------------------------------------------ packing
+
+// The bits of bfloat16 in the upper half of each lane, rounded to nearest even; NaN stays NaN.
+GLASSFORMER_AMX_TARGET inline __m512i round_upper(__m512 v) {
+  const __m512i bits = _mm512_castps_si512(v);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i sum = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
+  const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+  return _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(0x400000));
+}
+
+uint16_t narrow(uint16_t x) { return x; }
+GLASSFORMER_AMX_TARGET inline uint16_t narrow(float x) {
+  const __m128i wide = _mm512_castsi512_si128(round_upper(_mm512_set1_ps(x)));
+  return static_cast<uint16_t>(static_cast<uint32_t>(_mm_cvtsi128_si32(wide)) >> 16);
+}
+
+// 32 columns of rows p and p + 1, interleaved.
+GLASSFORMER_AMX_TARGET inline void interleave(const uint16_t* even, const uint16_t* odd,
+                                              uint16_t* dst) {
+  alignas(64) static constexpr uint16_t kLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                                    37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                                    11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  const __m512i low = _mm512_load_si512(kLow);
+  const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+  const __m512i x = _mm512_loadu_si512(even), y = _mm512_loadu_si512(odd);
+  _mm512_storeu_si512(dst, _mm512_permutex2var_epi16(x, low, y));
+  _mm512_storeu_si512(dst + 32, _mm512_permutex2var_epi16(x, high, y));
+}
+GLASSFORMER_AMX_TARGET inline void interleave(const float* even, const float* odd, uint16_t* dst) {
+  for (int half = 0; half < 2; ++half) {
+    const __m512i x = _mm512_srli_epi32(round_upper(_mm512_loadu_ps(even + 16 * half)), 16);
+    const __m512i y = round_upper(_mm512_loadu_ps(odd + 16 * half));
+    const __m512i upper = _mm512_and_si512(y, _mm512_set1_epi32(static_cast<int>(0xFFFF0000)));
+    _mm512_storeu_si512(dst + 32 * half, _mm512_or_si512(x, upper));
+  }
+}
+
+// Blocks b = 0..3 of the result are the 16 bytes at p + 4b·stride.
+GLASSFORMER_AMX_TARGET inline __m512i gather_blocks(const char* p, size_t stride) {
+  const auto block = [&](size_t b) GLASSFORMER_AMX_TARGET {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 4 * b * stride));
+  };
+  const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(block(0)), block(1), 1);
+  const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(block(2)), block(3), 1);
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+// Transposes 16 × 16 units of 32 bits: unit u of line j goes to unit j of line u. Strides in bytes.
+// The same scheme as TransposeBlock of tile-inl.h: the loads do the first half of the shuffles.
+GLASSFORMER_AMX_TARGET inline void transpose(const char* src, size_t src_stride, char* dst,
+                                             size_t dst_stride) {
+  __m512i v[4][4];
+#pragma GCC unroll 4
+  for (size_t q = 0; q < 4; ++q)
+#pragma GCC unroll 4
+    for (size_t g = 0; g < 4; ++g)
+      v[q][g] = gather_blocks(src + q * src_stride + 16 * g, src_stride);
+#pragma GCC unroll 4
+  for (size_t g = 0; g < 4; ++g) {
+    const __m512i lo01 = _mm512_unpacklo_epi32(v[0][g], v[1][g]);
+    const __m512i hi01 = _mm512_unpackhi_epi32(v[0][g], v[1][g]);
+    const __m512i lo23 = _mm512_unpacklo_epi32(v[2][g], v[3][g]);
+    const __m512i hi23 = _mm512_unpackhi_epi32(v[2][g], v[3][g]);
+    char* line = dst + 4 * g * dst_stride;
+    _mm512_storeu_si512(line, _mm512_unpacklo_epi64(lo01, lo23));
+    _mm512_storeu_si512(line + dst_stride, _mm512_unpackhi_epi64(lo01, lo23));
+    _mm512_storeu_si512(line + 2 * dst_stride, _mm512_unpacklo_epi64(hi01, hi23));
+    _mm512_storeu_si512(line + 3 * dst_stride, _mm512_unpackhi_epi64(hi01, hi23));
+  }
+}
+
+// 32 of k × 32 columns, columns contiguous in memory: units of 32 bits are pairs of k already.
+GLASSFORMER_AMX_TARGET inline void pack_columns(const uint16_t* src, size_t stride, uint16_t* dst) {
+  for (size_t half = 0; half < 2; ++half)
+    transpose(reinterpret_cast<const char*>(src + 16 * half * stride), stride * sizeof(uint16_t),
+              reinterpret_cast<char*>(dst + 32 * half), 128);
+}
+GLASSFORMER_AMX_TARGET inline void pack_columns(const float* src, size_t stride, uint16_t* dst) {
+  alignas(64) uint16_t narrowed[32 * 32];
+  for (size_t j = 0; j < 32; ++j)
+    for (size_t half = 0; half < 2; ++half) {
+      const __m512i upper = round_upper(_mm512_loadu_ps(src + j * stride + 16 * half));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(narrowed + 32 * j + 16 * half),
+                         _mm512_cvtepi32_epi16(_mm512_srli_epi32(upper, 16)));
+    }
+  pack_columns(narrowed, 32, dst);
+}
+
+// A block of at most 32 × 32 at any strides, zero-padded to full size, in rows of k.
+template <class T>
+GLASSFORMER_AMX_TARGET void copy_block(const T* src, int64_t row_stride, int64_t col_stride,
+                                       size_t k, size_t n, uint16_t (&dst)[kPanelBlock]) {
+  std::fill_n(dst, kPanelBlock, uint16_t{0});
+  for (size_t p = 0; p < k; ++p)
+    for (size_t j = 0; j < n; ++j)
+      dst[p * kAmxCols + j] =
+          narrow(src[static_cast<int64_t>(p) * row_stride + static_cast<int64_t>(j) * col_stride]);
+}
+
+template <class T>
+GLASSFORMER_AMX_TARGET void pack_panels(const T* src, int64_t row_stride, int64_t col_stride,
+                                        size_t k, size_t n, uint16_t* dst) {
+  for (size_t j = 0; j < n; j += kAmxCols) {
+    const size_t columns = std::min(kAmxCols, n - j);
+    for (size_t p = 0; p < k; p += kAmxDepth, dst += kPanelBlock) {
+      const T* block =
+          src + static_cast<int64_t>(p) * row_stride + static_cast<int64_t>(j) * col_stride;
+      const size_t depth = std::min(kAmxDepth, k - p);
+      const bool full = columns == kAmxCols && depth == kAmxDepth;
+      if (full && col_stride == 1) {
+        for (size_t r = 0; r < kAmxDepth; r += 2)
+          interleave(block + static_cast<int64_t>(r) * row_stride,
+                     block + static_cast<int64_t>(r + 1) * row_stride, dst + r * kAmxCols);
+      } else if (full && row_stride == 1) {
+        pack_columns(block, static_cast<size_t>(col_stride), dst);
+      } else {
+        alignas(64) uint16_t copy[kPanelBlock];
+        copy_block(block, row_stride, col_stride, depth, columns, copy);
+        for (size_t r = 0; r < kAmxDepth; r += 2)
+          interleave(copy + r * kAmxCols, copy + (r + 1) * kAmxCols, dst + r * kAmxCols);
+      }
+    }
+  }
+}
+
+// A block of at most 32 rows × 32 of k to rows `ld` apart, zeros up to 32 of k. It is interleaved
+// as a panel of B would be (pairs of k side by side), which leaves 32-bit units to transpose.
+GLASSFORMER_AMX_TARGET void pack_row_block(const uint16_t* src, int64_t row_stride,
+                                           int64_t col_stride, size_t rows, size_t k, uint16_t* dst,
+                                           size_t ld) {
+  alignas(64) uint16_t pairs[kPanelBlock], block[kPanelBlock];
+  pack_panels(src, col_stride, row_stride, k, rows, pairs);
+  const bool full = rows == kAmxRows;
+  uint16_t* to = full ? dst : block;
+  const size_t pitch = full ? ld : kAmxDepth;
+  for (size_t half = 0; half < 2; ++half)
+    transpose(reinterpret_cast<const char*>(pairs + 32 * half), 128,
+              reinterpret_cast<char*>(to + 16 * half * pitch), pitch * sizeof(uint16_t));
+  if (full) return;
+  for (size_t r = 0; r < rows; ++r)
+    memcpy(dst + r * ld, block + r * kAmxDepth, kAmxDepth * sizeof(uint16_t));
+}
+
+}  // namespace
+
+AmxScope::AmxScope() { ++tiles.depth; }
+AmxScope::~AmxScope() {
+  if (--tiles.depth == 0) release();
+}
+
+void amx_pack_panels(const uint16_t* src, int64_t row_stride, int64_t col_stride, size_t k,
+                     size_t n, uint16_t* dst) {
+  pack_panels(src, row_stride, col_stride, k, n, dst);
+}
+
+void amx_pack_panels(const float* src, int64_t row_stride, int64_t col_stride, size_t k, size_t n,
+                     uint16_t* dst) {
+  pack_panels(src, row_stride, col_stride, k, n, dst);
+}
+
+GLASSFORMER_AMX_TARGET void amx_pack_rows(const uint16_t* src, int64_t row_stride,
+                                          int64_t col_stride, size_t m, size_t k, uint16_t* dst,
+                                          size_t ld) {
+  for (size_t i = 0; i < m; i += kAmxRows)
+    for (size_t p = 0; p < k; p += kAmxDepth)
+      pack_row_block(
+          src + static_cast<int64_t>(i) * row_stride + static_cast<int64_t>(p) * col_stride,
+          row_stride, col_stride, std::min(kAmxRows, m - i), std::min(kAmxDepth, k - p),
+          dst + i * ld + p, ld);
+}
+
+GLASSFORMER_AMX_TARGET void amx_pack_strips(const uint16_t* src, int64_t row_stride,
+                                            int64_t col_stride, size_t m, size_t k, uint16_t* dst) {
+  constexpr size_t kBlock = kAmxRows * kAmxDepth;
+  const size_t whole = col_stride == 1 ? k / kAmxDepth : 0;
+  for (size_t i = 0; i < m; i += kAmxRows, dst += kAmxRows * amx_padded_k(k)) {
+    const size_t rows = std::min(kAmxRows, m - i);
+    const uint16_t* strip = src + static_cast<int64_t>(i) * row_stride;
+    for (size_t r = 0; r < rows; ++r) {
+      const uint16_t* row = strip + static_cast<int64_t>(r) * row_stride;
+      for (size_t b = 0; b < whole; ++b)
+        _mm512_storeu_si512(dst + b * kBlock + r * kAmxDepth,
+                            _mm512_loadu_si512(row + b * kAmxDepth));
+    }
+    for (size_t p = whole * kAmxDepth; p < k; p += kAmxDepth)
+      pack_row_block(strip + static_cast<int64_t>(p) * col_stride, row_stride, col_stride, rows,
+                     std::min(kAmxDepth, k - p), dst + p * kAmxRows, kAmxDepth);
+  }
+}
+
+void amx_strip_product(size_t rows, size_t columns, size_t k, const uint16_t* a_strip,
+                       const uint16_t* b_panel, float* c, size_t ldc, bool accumulate,
+                       const float* next) {
+  internal_check(tiles.depth > 0, "amx_strip_product outside an AmxScope");
+  configure(rows);
+  const auto kernel = rows > 16 ? tile_kernel<true> : tile_kernel<false>;
+  kernel(rows, amx_padded_k(k), a_strip, {kAmxDepth, kAmxRows * kAmxDepth}, b_panel, c, ldc,
+         columns, accumulate, next);
+}
+
+void amx_tile_product(size_t m, size_t n, size_t k, const uint16_t* a, size_t lda,
+                      const uint16_t* b_panels, float* c, size_t ldc, bool accumulate) {
+  internal_check(tiles.depth > 0, "amx_tile_product outside an AmxScope");
+  const size_t panel_size = amx_padded_k(k) * kAmxCols;
+  const ALayout layout{lda, kAmxDepth};
+  // Whole strips first, then the rows that are left: the tiles are configured twice at most.
+  const size_t whole = m / kAmxRows * kAmxRows;
+  if (whole != 0) {
+    configure(kAmxRows);
+    for (size_t j = 0; j < n; j += kAmxCols)
+      for (size_t i = 0; i < whole; i += kAmxRows)
+        tile_kernel<true>(kAmxRows, k, a + i * lda, layout, b_panels + j / kAmxCols * panel_size,
+                          c + i * ldc + j, ldc, std::min(kAmxCols, n - j), accumulate, nullptr);
+  }
+  const size_t rows = m - whole;
+  if (rows == 0) return;
+  configure(rows);
+  const auto kernel = rows > 16 ? tile_kernel<true> : tile_kernel<false>;
+  for (size_t j = 0; j < n; j += kAmxCols)
+    kernel(rows, k, a + whole * lda, layout, b_panels + j / kAmxCols * panel_size,
+           c + whole * ldc + j, ldc, std::min(kAmxCols, n - j), accumulate, nullptr);
+}
+
+}  // namespace glassformer::cpu
+
+#undef GLASSFORMER_AMX_TARGET
+
+#else  // no tile unit here: amx_bf16_usable() is false and nobody calls these
+
+namespace glassformer::cpu {
+namespace {
+[[noreturn]] void absent() { throw InternalError("AMX called where it does not exist"); }
+}  // namespace
+
+AmxScope::AmxScope() { absent(); }
+AmxScope::~AmxScope() = default;
+void amx_pack_panels(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
+void amx_pack_panels(const float*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
+void amx_pack_rows(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*, size_t) {
+  absent();
+}
+void amx_pack_strips(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
+void amx_strip_product(size_t, size_t, size_t, const uint16_t*, const uint16_t*, float*, size_t,
+                       bool, const float*) {
+  absent();
+}
+void amx_tile_product(size_t, size_t, size_t, const uint16_t*, size_t, const uint16_t*, float*,
+                      size_t, bool) {
+  absent();
+}
+
+}  // namespace glassformer::cpu
+
+#endif

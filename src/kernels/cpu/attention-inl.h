@@ -1,0 +1,267 @@
+// What the attention kernels share: the two engines that multiply tiles, and the step from dot
+// products to masked scores.
+//
+// Included once per Highway target, so the guard flips with it.
+
+#if defined(GLASSFORMER_KERNELS_CPU_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GLASSFORMER_KERNELS_CPU_ATTENTION_INL_H_
+#undef GLASSFORMER_KERNELS_CPU_ATTENTION_INL_H_
+#else
+#define GLASSFORMER_KERNELS_CPU_ATTENTION_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <hwy/highway.h>
+
+#include "base/philox.h"
+#include "kernels/access.h"
+#include "kernels/attention.h"
+#include "kernels/cpu/amx.h"
+#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/row-inl.h"
+#include "kernels/cpu/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+// ------------------------------------------------------------------------------------ engines
+// An engine multiplies tiles: C[m × n] (+)= A · B with A in rows of Element and B in its own packed
+// panels, sums in float32. Source is what tensors hold: float or bfloat16.
+
+// bfloat16 travels as its bits where it is packed.
+HWY_INLINE const float* Bits(const float* p) { return p; }
+HWY_INLINE const uint16_t* Bits(const hwy::bfloat16_t* p) {
+  return reinterpret_cast<const uint16_t*>(p);
+}
+HWY_INLINE uint16_t* Bits(hwy::bfloat16_t* p) { return reinterpret_cast<uint16_t*>(p); }
+
+struct Float32Engine {
+  using Element = float;
+  static constexpr size_t kPanelCols = kNr;
+  struct Scope {};  // nothing to hold
+
+  static size_t PackedSize(size_t k, size_t n) { return PackedFloats(k, n); }
+
+  template <class Source>
+  static void Pack(const Source* src, int64_t row_stride, int64_t col_stride, size_t k, size_t n,
+                   float* dst) {
+    PackPanels(Bits(src), row_stride, col_stride, k, n, dst);
+  }
+
+  static void Product(size_t m, size_t n, size_t k, const float* a, size_t lda, const float* b,
+                      float* c, size_t ldc, bool accumulate) {
+    TileProduct(m, n, k, a, lda, b, c, ldc, accumulate);
+  }
+
+  // A is given as [k × m]. `spare` is not needed.
+  static void ProductTransposed(size_t m, size_t n, size_t k, const float* a, size_t lda,
+                                const float* b, float* c, size_t ldc, float* /*spare*/) {
+    TileProductTransposedA(m, n, k, a, lda, b, c, ldc, /*accumulate=*/true);
+  }
+  static size_t SpareSize(size_t /*m*/, size_t /*k*/) { return 0; }
+};
+
+struct AmxEngine {
+  using Element = hwy::bfloat16_t;
+  static constexpr size_t kPanelCols = kAmxCols;
+  using Scope = AmxScope;
+
+  static size_t PackedSize(size_t k, size_t n) { return amx_packed_size(k, n); }
+
+  template <class Source>
+  static void Pack(const Source* src, int64_t row_stride, int64_t col_stride, size_t k, size_t n,
+                   Element* dst) {
+    amx_pack_panels(Bits(src), row_stride, col_stride, k, n, Bits(dst));
+  }
+
+  static void Product(size_t m, size_t n, size_t k, const Element* a, size_t lda, const Element* b,
+                      float* c, size_t ldc, bool accumulate) {
+    amx_tile_product(m, n, k, Bits(a), lda, Bits(b), c, ldc, accumulate);
+  }
+
+  static void ProductTransposed(size_t m, size_t n, size_t k, const Element* a, size_t lda,
+                                const Element* b, float* c, size_t ldc, Element* spare) {
+    const size_t ld = amx_padded_k(k);
+    amx_pack_rows(Bits(a), 1, static_cast<int64_t>(lda), m, k, Bits(spare), ld);
+    amx_tile_product(m, n, k, Bits(spare), ld, Bits(b), c, ldc, /*accumulate=*/true);
+  }
+  static size_t SpareSize(size_t m, size_t k) { return m * amx_padded_k(k); }
+};
+
+// C += A · B for the first k rows of a B that was packed with more of them, packed_k.
+template <class Engine>
+HWY_INLINE void AddProductOfFirst(size_t m, size_t n, size_t k, size_t packed_k,
+                                  const typename Engine::Element* a, size_t lda,
+                                  const typename Engine::Element* b, float* c, size_t ldc) {
+  constexpr size_t kCols = Engine::kPanelCols;
+  const size_t panel = Engine::PackedSize(packed_k, kCols);
+  for (size_t j = 0; j < n; j += kCols, b += panel)
+    Engine::Product(m, std::min(kCols, n - j), k, a, lda, b, c + j, ldc, /*accumulate=*/true);
+}
+
+// Rows of a tensor as rows of Element, `width` of each, pitch ld.
+template <class Element, class Source>
+HWY_INLINE void CopyRows(const Source* src, int64_t stride, int64_t rows, int64_t width,
+                         Element* dst, size_t ld) {
+  for (int64_t i = 0; i < rows; ++i)
+    MapRow(src + i * stride, dst + static_cast<size_t>(i) * ld, width,
+           [](auto v, size_t) HWY_ATTR { return v; });
+}
+
+// ------------------------------------------------------------------------------------ operands
+
+// One head of a [B, H, T, D] tensor: rows of `size`, last axis contiguous.
+template <class T>
+struct HeadRef {
+  T* data;
+  int64_t stride;
+  T* row(int64_t i) const { return data + i * stride; }
+};
+template <class T>
+HWY_INLINE HeadRef<T> HeadOf(const Tensor& x, int64_t batch, int64_t head, int64_t first_row) {
+  const Strides& strides = x.strides();
+  return {output<T>(x) + batch * strides[0] + head * strides[1] + first_row * strides[2],
+          strides[2]};
+}
+
+// A rectangle of scores: queries [i, i + rows) by keys [j, j + cols) of one head of one span.
+struct ScoreTile {
+  const AttentionSpan& span;
+  int64_t head;
+  int64_t i, rows;
+  int64_t j, cols;
+};
+
+// True where a score is just the scaled dot product: then the scale is left to the exponential.
+inline bool PlainScores(const AttentionInputs& in, const AttentionParams& params) {
+  return params.softcap <= 0 && params.scale > 0 && !in.bias.defined() && !in.mask.defined() &&
+         !in.slopes.defined();
+}
+
+// Where the bias and mask of row i begin, for key j of a tile.
+template <class T>
+HWY_INLINE const T* ScoreRow(const Tensor& x, const ScoreTile& tile, int64_t i) {
+  const Strides& strides = x.strides();
+  return input<T>(x) + tile.span.batch * strides[0] + tile.head * strides[1] +
+         (tile.span.q_begin + tile.i + i) * strides[2] + (tile.span.k_begin + tile.j) * strides[3];
+}
+
+// -inf to what causality and windows forbid in a row of a tile.
+HWY_INLINE void ForbidOutside(const ScoreTile& tile, const AttentionParams& params, int64_t i,
+                              float* s) {
+  const KeyRange range = key_range(tile.span, params, tile.i + i);
+  const int64_t begin = std::clamp<int64_t>(range.begin - tile.j, 0, tile.cols);
+  const int64_t end = std::clamp<int64_t>(range.end - tile.j, begin, tile.cols);
+  std::fill(s, s + begin, kMinusInfinity);
+  std::fill(s + end, s + tile.cols, kMinusInfinity);
+}
+
+// s = softcap(scale · s) + bias + slope · (j - place), -inf where the mask forbids; in place.
+inline HWY_NOINLINE void FinishRow(const ScoreTile& tile, const AttentionInputs& in,
+                                   const AttentionParams& params, int64_t i, float* s) {
+  const hn::ScalableTag<float> d;
+  const auto scale = hn::Set(d, static_cast<float>(params.scale));
+  if (params.softcap > 0) {
+    const auto cap = hn::Set(d, static_cast<float>(params.softcap));
+    const auto inner = hn::Set(d, static_cast<float>(params.scale / params.softcap));
+    MapRow(s, s, tile.cols,
+           [&](auto v, size_t) HWY_ATTR { return hn::Mul(cap, Tanh(d, hn::Mul(v, inner))); });
+  } else {
+    MapRow(s, s, tile.cols, [&](auto v, size_t) HWY_ATTR { return hn::Mul(v, scale); });
+  }
+  if (in.bias.defined()) {
+    const float* bias = ScoreRow<float>(in.bias, tile, i);
+    const int64_t step = in.bias.strides()[3];
+    if (step == 1) {
+      MapRows(s, bias, s, tile.cols, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
+    } else {
+      for (int64_t j = 0; j < tile.cols; ++j) s[j] += bias[j * step];
+    }
+  }
+  if (in.slopes.defined()) {
+    const float slope = input<float>(in.slopes)[tile.head];
+    const int64_t place = tile.i + i + tile.span.diagonal;
+    for (int64_t j = 0; j < tile.cols; ++j) s[j] += slope * static_cast<float>(tile.j + j - place);
+  }
+  if (in.mask.defined()) {
+    const bool* mask = ScoreRow<bool>(in.mask, tile, i);
+    const int64_t step = in.mask.strides()[3];
+    for (int64_t j = 0; j < tile.cols; ++j) s[j] = mask[j * step] ? s[j] : kMinusInfinity;
+  }
+}
+
+// The keys that at least one query of [i, i + rows) may see.
+inline KeyRange TileKeyRange(const AttentionSpan& span, const AttentionParams& params, int64_t i,
+                             int64_t rows) {
+  const KeyRange first = key_range(span, params, i), last = key_range(span, params, i + rows - 1);
+  if (first.begin == first.end) {  // the windows only move to the right: look for the first in use
+    for (int64_t r = i; r < i + rows; ++r) {
+      const KeyRange range = key_range(span, params, r);
+      if (range.begin != range.end) return {range.begin, std::max(range.end, last.end)};
+    }
+    return {0, 0};
+  }
+  if (last.begin == last.end) {  // the windows have left the keys behind
+    int64_t end = first.end;
+    for (int64_t r = i; r < i + rows; ++r) end = std::max(end, key_range(span, params, r).end);
+    return {first.begin, end};
+  }
+  return {first.begin, std::max(first.end, last.end)};
+}
+
+// True where every query of the tile may see every key of it.
+HWY_INLINE bool WholeTileAllowed(const ScoreTile& tile, const AttentionParams& params) {
+  const KeyRange first = key_range(tile.span, params, tile.i);
+  const KeyRange last = key_range(tile.span, params, tile.i + tile.rows - 1);
+  return std::max(first.begin, last.begin) <= tile.j &&
+         std::min(first.end, last.end) >= tile.j + tile.cols;
+}
+
+// Multiplies a row of weights (or of their gradients) by 0 where dropped and 1 / (1 - p) elsewhere.
+inline HWY_NOINLINE void DropRow(const ScoreTile& tile, const Tensor& query, const Tensor& key,
+                                 const AttentionParams& params, int64_t i, float* w) {
+  const uint32_t threshold = dropout_threshold(params.dropout);
+  const float kept = static_cast<float>(1 / (1 - params.dropout));
+  const uint64_t first = dropout_element(query, key, tile.span.batch, tile.head,
+                                         tile.span.q_begin + tile.i + i, tile.j);
+  std::array<uint32_t, 4> words{};
+  for (int64_t j = 0; j < tile.cols; ++j) {
+    const uint64_t element = first + static_cast<uint64_t>(j);
+    if (j == 0 || element % 4 == 0) words = philox_block(params.random, element / 4);
+    w[j] *= words[element % 4] < threshold ? 0.0F : kept;
+  }
+}
+
+// 2^x for x <= 0; results below the smallest normal number are 0, 2^-inf = 0. The weights of a
+// softmax need no more: error measured 1.3e-7 relative.
+template <class D>
+HWY_INLINE hn::Vec<D> Exp2OfNonPositive(D d, hn::Vec<D> x) {
+  const hn::RebindToSigned<D> di;
+  const auto magic = hn::Set(d, 12582912.0F);            // 1.5 · 2^23 pushes the fraction out
+  const auto bounded = hn::Max(hn::Set(d, -127.0F), x);  // in this order NaN stays NaN
+  const auto shifted = hn::Add(bounded, magic);
+  const auto r = hn::Sub(bounded, hn::Sub(shifted, magic));  // in [-1/2, 1/2]
+  constexpr float kTerms[] = {1.0F,           6.93147182e-1F, 2.40226462e-1F, 5.55032380e-2F,
+                              9.61893471e-3F, 1.33979581e-3F, 1.54353362e-4F};
+  const auto p = Polynomial(d, r, kTerms);
+  const auto scaled = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0F)), hn::BitCast(d, scaled));
+}
+
+constexpr float kLog2E = 1.44269504F;
+constexpr float kLn2 = 0.693147181F;
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

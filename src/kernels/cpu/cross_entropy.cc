@@ -1,0 +1,141 @@
+#include "kernels/cross_entropy.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "kernels/indices.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/cross_entropy.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+#include "kernels/cpu/exp_sum-inl.h"
+#include "kernels/cpu/flat-inl.h"
+#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/row-inl.h"
+#include "kernels/cpu/stream-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+
+// w: the class weights, all 1 where there are none.
+struct Weights {
+  const float* w;
+  float sum;
+
+  Weights(const Tensor& weights, int64_t classes)
+      : w(weights.defined() ? input<float>(weights) : nullptr),
+        sum(w == nullptr ? static_cast<float>(classes)
+                         : static_cast<float>(std::accumulate(w, w + classes, 0.0))) {}
+  float of(int64_t c) const { return w == nullptr ? 1.0F : w[c]; }
+  HWY_INLINE auto At(int64_t c, size_t count) const {
+    return w == nullptr ? hn::Set(hn::ScalableTag<float>(), 1.0F) : LoadUpTo(w + c, count);
+  }
+};
+
+// Floor: one read of the logits.
+void CrossEntropy(const Tensor& logits, const Tensor& targets, const Tensor& weights,
+                  const Tensor& log_sum_exp, const Tensor& losses, const CrossEntropyRule& rule) {
+  check_indices(kCrossEntropy.name, "targets", targets, width_of(logits), rule.ignore_index);
+  const Weights w(weights, width_of(logits));
+  const auto s = static_cast<float>(rule.label_smoothing);
+  ForRows(logits, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
+    const auto* x = RowOf(type, logits, row, width);
+    const int64_t t = input<int64_t>(targets)[row];
+    float& total = output<float>(log_sum_exp)[row] = 0.0F;
+    float& loss = output<float>(losses)[row] = 0.0F;
+    if (t == rule.ignore_index) return;
+    const hn::ScalableTag<float> d;
+    const float target = LoadOne(x + t);
+    // Only differences of logits are summed up, so that a shift common to all costs no precision.
+    const float pivot = std::isfinite(target) ? target : 0.0F;
+    ExpSum sum{};
+    float spread = 0.0F;  // sum_c w_c (x_c - pivot)
+    if (s == 0.0F) {
+      sum = RowExpSum(x, width);
+    } else {
+      auto lanes = hn::Zero(d);
+      const auto shift = hn::Set(d, pivot);
+      sum = RowExpSum(x, width, [&](auto v, auto, int64_t c, size_t count) HWY_ATTR {
+        const auto term = hn::Mul(w.At(c, count), hn::Sub(v, shift));
+        lanes = hn::Add(lanes, FirstOf(d, term, count));
+      });
+      spread = SumLanes(d, lanes);
+    }
+    const float log_sum = std::log(sum.sum);
+    total = sum.highest + log_sum;
+    loss = (1.0F - s) * w.of(t) * ((sum.highest - target) + log_sum);
+    if (s != 0.0F)
+      loss += s / static_cast<float>(width) * (w.sum * ((sum.highest - pivot) + log_sum) - spread);
+  });
+}
+
+// Floor: one read of the logits and one write of their gradient.
+void CrossEntropyBackward(const Tensor& logits, const Tensor& targets, const Tensor& weights,
+                          const Tensor& log_sum_exp, const Tensor& normalizer, const Tensor& dy,
+                          const Tensor& dlogits, const CrossEntropyRule& rule) {
+  const bool stream = Streams(dlogits);
+  const Weights w(weights, width_of(logits));
+  const auto s = static_cast<float>(rule.label_smoothing);
+  const float share = normalizer.defined() ? 1.0F / *input<float>(normalizer) : 1.0F;
+  const bool one_dy = dy.count() == 1;
+  ForStreamedRows(logits, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
+    const auto* x = RowOf(type, logits, row, width);
+    auto* dx = RowOf(type, dlogits, row, width);
+    const hn::ScalableTag<float> d;
+    const int64_t t = input<int64_t>(targets)[row];
+    if (t == rule.ignore_index) {
+      WriteRow(dx, width, stream, [&](int64_t, size_t) HWY_ATTR { return hn::Zero(d); });
+      return;
+    }
+    const float g = input<float>(dy)[one_dy ? 0 : row] * share;
+    const float hard = g * (1.0F - s) * w.of(t), soft = g * s / static_cast<float>(width);
+    const float total = input<float>(log_sum_exp)[row], factor = hard + soft * w.sum;
+    const auto softmax = [&](auto v) HWY_ATTR {
+      return hn::Mul(hn::Set(d, factor), Exp(d, hn::Sub(v, hn::Set(d, total))));
+    };
+    if (s == 0.0F) {
+      WriteRow(dx, width, stream,
+               [&](int64_t c, size_t count) HWY_ATTR { return softmax(LoadUpTo(x + c, count)); });
+    } else {
+      WriteRow(dx, width, stream, [&](int64_t c, size_t count) HWY_ATTR {
+        return hn::NegMulAdd(hn::Set(d, soft), w.At(c, count), softmax(LoadUpTo(x + c, count)));
+      });
+    }
+    const float target = factor * std::exp(LoadOne(x + t) - total) - hard - soft * w.of(t);
+    StoreOne(target, dx + t);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "kernels/cpu/register.h"
+
+namespace glassformer::cpu {
+
+HWY_EXPORT(CrossEntropy);
+HWY_EXPORT(CrossEntropyBackward);
+
+void register_cross_entropy() {
+  add_fast(kCrossEntropy, [](const Tensor& logits, const Tensor& targets, const Tensor& weights,
+                             const Tensor& log_sum_exp, const Tensor& losses,
+                             const CrossEntropyRule& rule) {
+    HWY_DYNAMIC_DISPATCH(CrossEntropy)(logits, targets, weights, log_sum_exp, losses, rule);
+  });
+  add_fast(kCrossEntropyBackward,
+           [](const Tensor& logits, const Tensor& targets, const Tensor& weights,
+              const Tensor& log_sum_exp, const Tensor& normalizer, const Tensor& dy,
+              const Tensor& dlogits, const CrossEntropyRule& rule) {
+             HWY_DYNAMIC_DISPATCH(CrossEntropyBackward)
+             (logits, targets, weights, log_sum_exp, normalizer, dy, dlogits, rule);
+           });
+}
+
+}  // namespace glassformer::cpu
+
+#endif  // HWY_ONCE

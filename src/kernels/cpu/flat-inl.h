@@ -1,0 +1,95 @@
+// Elementwise loops over flat memory, for kernels that do not care about axes.
+//
+// Included once per Highway target, so the guard flips with it. Lambdas take and give f32 vectors;
+// memory may be float, bfloat16 or float16.
+
+#if defined(GLASSFORMER_KERNELS_CPU_FLAT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GLASSFORMER_KERNELS_CPU_FLAT_INL_H_
+#undef GLASSFORMER_KERNELS_CPU_FLAT_INL_H_
+#else
+#define GLASSFORMER_KERNELS_CPU_FLAT_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/parallel.h"
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/dispatch.h"
+#include "kernels/cpu/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// body(begin, end) over ranges of [0, count) that begin at multiples of 1024, over the threads.
+template <class F>
+HWY_INLINE void ForFlat(int64_t count, F&& body) {
+  constexpr int64_t kBlock = 1024, kGrain = 16;
+  parallel_ranges((count + kBlock - 1) / kBlock, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
+    body(begin * kBlock, std::min(count, end * kBlock));
+  });
+}
+
+// y[i] = f(x[i]...) for i in [0, count); y may be any x. With `stream` past the caches where y is
+// aligned for it; follow with hwy::FlushStream().
+template <class U, class F, class... T>
+HWY_INLINE void MapSpan(int64_t count, bool stream, U* y, F&& f, const T*... x) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  if (stream && reinterpret_cast<uintptr_t>(y) % (hn::Lanes(d) * sizeof(U)) == 0) {
+    for (; i + lanes <= count; i += lanes) StreamF32(f(LoadF32(d, x + i)...), d, y + i);
+  } else {
+    for (; i + lanes <= count; i += lanes) StoreF32(f(LoadF32(d, x + i)...), d, y + i);
+  }
+  if (i < count) {
+    const auto rest = static_cast<size_t>(count - i);
+    StoreF32N(f(LoadF32N(d, x + i, rest)...), d, y + i, rest);
+  }
+}
+
+// The same over the threads.
+template <class U, class F, class... T>
+HWY_INLINE void MapFlat(int64_t count, U* y, F&& f, const T*... x) {
+  const bool in_place = ((static_cast<const void*>(x) == static_cast<const void*>(y)) || ...);
+  const bool stream = !in_place && worth_streaming(count * static_cast<int64_t>(sizeof(U)));
+  ForFlat(count, [&](int64_t begin, int64_t end) HWY_ATTR {
+    MapSpan(end - begin, stream, y + begin, f, (x + begin)...);
+    if (stream) hwy::FlushStream();
+  });
+}
+
+// Element `at` of memory of type T, and back.
+template <class T>
+HWY_INLINE float LoadOne(const T* HWY_RESTRICT p) {
+  const hn::CappedTag<float, 1> d;
+  return hn::GetLane(LoadF32(d, p));
+}
+template <class T>
+HWY_INLINE void StoreOne(float value, T* HWY_RESTRICT p) {
+  const hn::CappedTag<float, 1> d;
+  StoreF32(hn::Set(d, value), d, p);
+}
+
+// Elements `stride` apart as neighbours in float32, and back.
+template <class T>
+HWY_INLINE void GatherOnes(const T* HWY_RESTRICT x, int64_t stride, int64_t count,
+                           float* HWY_RESTRICT to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = LoadOne(x + i * stride);
+}
+template <class T>
+HWY_INLINE void ScatterOnes(const float* HWY_RESTRICT from, int64_t count, T* HWY_RESTRICT y,
+                            int64_t stride) {
+  for (int64_t i = 0; i < count; ++i) StoreOne(from[i], y + i * stride);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

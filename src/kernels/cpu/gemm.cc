@@ -1,0 +1,625 @@
+// The blocked product. A thread owns a rectangle of C and shares nothing but its inputs, so there
+// is no barrier; what threads in one row or column of the grid pack twice is cheaper than waiting.
+//
+//   for blocks of rows            their A, packed, fits the L2 cache with what else is needed
+//     for blocks of columns       so does their block of sums, unless C itself holds the sums
+//       for blocks of k           a panel of B stays in the L1 cache
+//         for panels of B         packed right before use, or beforehand for many rows
+//           for strips of A       the register tile; after the last block of k, the epilogue
+#include "kernels/cpu/gemm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+#include "base/cpu_info.h"
+#include "base/parallel.h"
+#include "glassformer/base/threads.h"
+#include "kernels/cpu/amx.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/tile-inl.h"
+
+#ifndef GLASSFORMER_KERNELS_CPU_GEMM_ONCE
+#define GLASSFORMER_KERNELS_CPU_GEMM_ONCE
+
+namespace glassformer::cpu {
+
+// What one call computes. B is packed already when `panels` is not null, else in place.
+struct Product {
+  size_t m, n, k;
+  MatrixRef a, b;
+  const void* panels;
+  GemmOutput out;
+};
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+inline std::shared_ptr<void> allocate_aligned(size_t bytes) {
+  const size_t rounded = (bytes + kAlignment) / kAlignment * kAlignment;
+  return {::operator new (rounded, std::align_val_t{kAlignment}),
+          [](void* p) { ::operator delete (p, std::align_val_t{kAlignment}); }};
+}
+
+// Memory that a thread keeps between calls; it grows to the largest block, which is bounded.
+class Workspace {
+ public:
+  template <class T>
+  T* get(size_t count) {
+    if (count * sizeof(T) > bytes_) {
+      memory_ = allocate_aligned(count * sizeof(T));
+      bytes_ = count * sizeof(T);
+    }
+    return static_cast<T*>(memory_.get());
+  }
+
+ private:
+  std::shared_ptr<void> memory_;
+  size_t bytes_ = 0;
+};
+
+struct ThreadScratch {
+  Workspace a, b, sums, bias, panels;
+};
+inline ThreadScratch& scratch() {
+  thread_local ThreadScratch memory;
+  return memory;
+}
+
+inline size_t div_up(size_t a, size_t b) { return (a + b - 1) / b; }
+inline size_t round_up(size_t a, size_t b) { return div_up(a, b) * b; }
+
+// k in `count` blocks of `size` (the last may be shorter): as even as the unit allows, and a
+// function of k alone.
+struct KBlocks {
+  size_t count, size;
+  KBlocks(size_t k, size_t limit, size_t unit)
+      : count(std::max<size_t>(div_up(k, limit), 1)), size(round_up(div_up(k, count), unit)) {}
+};
+
+struct Range {
+  size_t begin, end;
+  size_t size() const { return end - begin; }
+};
+
+// Part `index` of `count` even ones of [0, total).
+inline Range part(size_t index, size_t count, size_t total) {
+  return {index * total / count, (index + 1) * total / count};
+}
+
+inline const void* offset(const MatrixRef& x, size_t row, size_t col) {
+  const int64_t at =
+      static_cast<int64_t>(row) * x.row_stride + static_cast<int64_t>(col) * x.col_stride;
+  return static_cast<const char*>(x.data) + at * (x.type == Type::kF32 ? 4 : 2);
+}
+
+}  // namespace
+}  // namespace glassformer::cpu
+
+#endif  // GLASSFORMER_KERNELS_CPU_GEMM_ONCE
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// ------------------------------------------------------------------------------------ epilogue
+
+template <Activation kActivation, class D>
+HWY_INLINE hn::Vec<D> Activate(D d, hn::Vec<D> z) {
+  if constexpr (kActivation == Activation::kRelu) return Relu(d, z);
+  if constexpr (kActivation == Activation::kGelu) return GeluExact(d, z);
+  if constexpr (kActivation == Activation::kGeluTanh) return GeluTanh(d, z);
+  if constexpr (kActivation == Activation::kSilu) return Silu(d, z);
+  if constexpr (kActivation == Activation::kSigmoid) return Sigmoid(d, z);
+  if constexpr (kActivation == Activation::kTanh) return Tanh(d, z);
+  return z;
+}
+
+// A tile of finished sums and where its results go; T is the type of C.
+template <class T>
+struct TileOutput {
+  const float* sums;
+  size_t ld_sums;
+  const float* bias;  // of the first column, or null
+  T* c;
+  bool add_c;  // the old C is one of the terms
+  T* pre_activation;
+  size_t ldc;
+  const T* residual;
+  size_t ld_residual;
+};
+
+// The columns of a tile from `first` on: whole vectors, or the part of one that is left. Apart, so
+// that the many constants of an activation stay in registers over all rows.
+template <Activation kActivation, bool kWhole, class T>
+HWY_NOINLINE void FinishColumns(size_t rows, size_t first, size_t columns,
+                                const TileOutput<T>& to) {
+  const hn::ScalableTag<float> d;
+  const TileOutput<T> out = to;  // a copy that the stores below cannot change
+  const auto load = [&](const auto* p) HWY_ATTR {
+    if constexpr (kWhole)
+      return LoadF32(d, p);
+    else
+      return LoadF32N(d, p, columns - first);
+  };
+  const auto store = [&](hn::Vec<decltype(d)> v, T* p) HWY_ATTR {
+    if constexpr (kWhole)
+      StoreF32(v, d, p);
+    else
+      StoreF32N(v, d, p, columns - first);
+  };
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = first; j < columns; j += kLanes) {
+      auto z = load(out.sums + i * out.ld_sums + j);
+      if (out.add_c) z = hn::Add(load(out.c + i * out.ldc + j), z);
+      if (out.bias) z = hn::Add(z, load(out.bias + j));
+      if (out.pre_activation) store(z, out.pre_activation + i * out.ldc + j);
+      auto y = Activate<kActivation>(d, z);
+      if (out.residual) y = hn::Add(y, load(out.residual + i * out.ld_residual + j));
+      store(y, out.c + i * out.ldc + j);
+    }
+}
+
+template <Activation kActivation, class T>
+void FinishTile(size_t rows, size_t columns, const TileOutput<T>& out) {
+  const size_t whole = columns / kLanes * kLanes;
+  if (whole != 0) FinishColumns<kActivation, true>(rows, 0, whole, out);
+  if (whole != columns) FinishColumns<kActivation, false>(rows, whole, columns, out);
+}
+
+template <class T>
+void Finish(Activation activation, size_t rows, size_t columns, const TileOutput<T>& out) {
+  switch (activation) {
+    case Activation::kNone: return FinishTile<Activation::kNone>(rows, columns, out);
+    case Activation::kRelu: return FinishTile<Activation::kRelu>(rows, columns, out);
+    case Activation::kGelu: return FinishTile<Activation::kGelu>(rows, columns, out);
+    case Activation::kGeluTanh: return FinishTile<Activation::kGeluTanh>(rows, columns, out);
+    case Activation::kSilu: return FinishTile<Activation::kSilu>(rows, columns, out);
+    case Activation::kSigmoid: return FinishTile<Activation::kSigmoid>(rows, columns, out);
+    case Activation::kTanh: return FinishTile<Activation::kTanh>(rows, columns, out);
+  }
+}
+
+// ------------------------------------------------------------------------------------ engines
+// What differs between the vector tile and the tile unit: how a block of A and a panel of B are
+// brought into shape, and the kernel of one strip.
+
+struct F32Engine {
+  using Value = float;
+  static constexpr size_t kRows = kMr, kColumns = kNr;
+  static constexpr size_t kBlockK = 256, kUnitK = 1;  // panels of 32 KB
+  static constexpr bool kSumsInC = true;              // where C is f32: costs little, saves a copy
+
+  static size_t Strips(size_t rows) { return StripCount(rows); }
+  static size_t StripStart(size_t s, size_t rows) { return StripBegin(s, rows); }
+  static size_t StripSize(size_t kc) { return kc * kMr; }
+  static size_t ASize(size_t rows, size_t kc) { return PackedStripFloats(rows, kc); }
+  static size_t PanelSize(size_t kc) { return kc * kNr; }
+
+  static void PackA(const MatrixRef& a, size_t i, size_t rows, size_t p, size_t kc, float* to) {
+    const void* src = offset(a, i, p);
+    if (a.type == Type::kF32)
+      PackStrips(static_cast<const float*>(src), a.row_stride, a.col_stride, rows, kc, to);
+    else
+      PackStrips(static_cast<const uint16_t*>(src), a.row_stride, a.col_stride, rows, kc, to);
+  }
+
+  static void PackPanel(const MatrixRef& b, size_t p, size_t kc, size_t j, size_t columns,
+                        float* to) {
+    const void* src = offset(b, p, j);
+    if (b.type == Type::kF32)
+      PackPanels(static_cast<const float*>(src), b.row_stride, b.col_stride, kc, columns, to);
+    else
+      PackPanels(static_cast<const uint16_t*>(src), b.row_stride, b.col_stride, kc, columns, to);
+  }
+
+  static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const float* strip,
+                                const float* panel, float* c, size_t ldc, bool accumulate,
+                                const float* /*next*/) {
+    tile::KernelForRows<true>(rows, kc, strip, kMr, panel, c, ldc, columns, accumulate);
+  }
+};
+
+struct AmxEngine {
+  using Value = uint16_t;
+  static constexpr size_t kRows = kAmxRows, kColumns = kAmxCols;
+  // A panel and a strip, 16 KB each, fit the L1 cache together; at twice that the unit waits.
+  static constexpr size_t kBlockK = 256, kUnitK = kAmxDepth;
+  static constexpr bool kSumsInC = false;  // tiles spread over 32 rows of C are slow to load
+
+  static size_t Strips(size_t rows) { return div_up(rows, kAmxRows); }
+  static size_t StripStart(size_t s, size_t rows) { return std::min(s * kAmxRows, rows); }
+  static size_t StripSize(size_t kc) { return amx_padded_k(kc) * kAmxRows; }
+  static size_t ASize(size_t rows, size_t kc) { return amx_packed_strips_size(rows, kc); }
+  static size_t PanelSize(size_t kc) { return amx_padded_k(kc) * kAmxCols; }
+
+  static void PackA(const MatrixRef& a, size_t i, size_t rows, size_t p, size_t kc, uint16_t* to) {
+    amx_pack_strips(static_cast<const uint16_t*>(offset(a, i, p)), a.row_stride, a.col_stride, rows,
+                    kc, to);
+  }
+
+  static void PackPanel(const MatrixRef& b, size_t p, size_t kc, size_t j, size_t columns,
+                        uint16_t* to) {
+    amx_pack_panels(static_cast<const uint16_t*>(offset(b, p, j)), b.row_stride, b.col_stride, kc,
+                    columns, to);
+  }
+
+  static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const uint16_t* strip,
+                                const uint16_t* panel, float* c, size_t ldc, bool accumulate,
+                                const float* next) {
+    amx_strip_product(rows, columns, kc, strip, panel, c, ldc, accumulate, next);
+  }
+};
+
+// ------------------------------------------------------------------------------------ driver
+
+// The rectangle rows × columns of C, by one thread.
+template <class Engine>
+class Rectangle {
+ public:
+  using Value = typename Engine::Value;
+
+  Rectangle(const Product& product, Range rows, Range columns)
+      : q_(product),
+        rows_(rows),
+        columns_(columns),
+        blocks_(product.k, Engine::kBlockK, Engine::kUnitK),
+        sums_in_c_(Engine::kSumsInC && product.out.type == Type::kF32) {}
+
+  void Run() {
+    WidenBias();
+    const size_t row_blocks = div_up(rows_.size(), kBlockRows);
+    for (size_t r = 0; r < row_blocks; ++r) {
+      const Range part_of_rows = part(r, row_blocks, rows_.size());
+      const Range rows{rows_.begin + part_of_rows.begin, rows_.begin + part_of_rows.end};
+      const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
+      const bool keep_a = a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
+      Value* a = scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
+      const size_t step = ColumnStep(rows.size());
+      for (size_t j = columns_.begin; j < columns_.end; j += step)
+        for (size_t block = 0; block < blocks_.count; ++block) {
+          Value* a_block = a + (keep_a ? block * a_size : 0);
+          if (!keep_a || j == columns_.begin)
+            Engine::PackA(q_.a, rows.begin, rows.size(), Start(block), Depth(block), a_block);
+          RunBlock(block, rows, {j, std::min(columns_.end, j + step)}, a_block);
+        }
+    }
+  }
+
+ private:
+  static constexpr size_t kBlockRows = 768;
+  static constexpr size_t kKeptABytes = size_t{4} << 20;
+  static constexpr size_t kSumBytes = size_t{1} << 20;
+  static constexpr size_t kStripsToHidePrefetch = 6;
+
+  size_t Start(size_t block) const { return block * blocks_.size; }
+  size_t Depth(size_t block) const {
+    return std::min(blocks_.size, q_.k - std::min(q_.k, Start(block)));
+  }
+
+  // Columns whose sums are held at a time.
+  size_t ColumnStep(size_t rows) const {
+    if (sums_in_c_ || blocks_.count == 1) return columns_.size();
+    const size_t panels = kSumBytes / (rows * Engine::kColumns * sizeof(float));
+    return std::max<size_t>(panels, 1) * Engine::kColumns;
+  }
+
+  void WidenBias() {
+    if (q_.out.bias == nullptr) return;
+    if (q_.out.bias_type == Type::kF32) {
+      bias_ = static_cast<const float*>(q_.out.bias) + columns_.begin;
+      return;
+    }
+    float* wide = scratch().bias.template get<float>(columns_.size());
+    const uint16_t* narrow = static_cast<const uint16_t*>(q_.out.bias) + columns_.begin;
+    for (size_t j = 0; j < columns_.size(); ++j) wide[j] = tile::Widen(narrow[j]);
+    bias_ = wide;
+  }
+
+  const Value* Panel(size_t block, size_t j, size_t columns) {
+    const size_t kc = Depth(block);
+    if (q_.panels != nullptr) {
+      const size_t panels = div_up(q_.n, Engine::kColumns);
+      return static_cast<const Value*>(q_.panels) +
+             block * panels * Engine::PanelSize(blocks_.size) +
+             j / Engine::kColumns * Engine::PanelSize(kc);
+    }
+    Value* to = scratch().b.template get<Value>(Engine::PanelSize(blocks_.size));
+    Engine::PackPanel(q_.b, Start(block), kc, j, columns, to);
+    return to;
+  }
+
+  void RunBlock(size_t block, Range rows, Range columns, const Value* a) {
+    const size_t kc = Depth(block);
+    const bool last = block + 1 == blocks_.count;
+    const size_t strips = Engine::Strips(rows.size());
+    for (size_t j = columns.begin; j < columns.end; j += Engine::kColumns) {
+      const size_t width = std::min(Engine::kColumns, columns.end - j);
+      const Value* panel = Panel(block, j, width);
+      const bool more = q_.panels != nullptr && j + width < columns.end;
+      for (size_t s = 0; s < strips; ++s) {
+        if (more) Prefetch(panel + Engine::PanelSize(kc), Engine::PanelSize(kc), s, strips);
+        const size_t start = Engine::StripStart(s, rows.size());
+        const size_t height = Engine::StripStart(s + 1, rows.size()) - start;
+        const size_t i = rows.begin + start;
+        const size_t tile = (j - columns.begin) / Engine::kColumns * strips + s;
+        const size_t tiles = div_up(columns.size(), Engine::kColumns) * strips;
+        size_t ld;
+        float* sums = Sums(i, j, tile, tiles, &ld);
+        const bool ahead = !sums_in_c_ && blocks_.count != 1 && tile + 1 != tiles;
+        if (last && !sums_in_c_) PrefetchOutput(i, height, j);
+        Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, ld,
+                       block != 0 || (sums_in_c_ && q_.out.accumulate),
+                       ahead ? sums + Engine::kRows * Engine::kColumns : nullptr);
+        if (last) FinishStrip(i, height, j, width, sums, ld);
+      }
+    }
+  }
+
+  // Brings part `s` of the next panel nearer while this one is used. With few strips the panels go
+  // by as fast as memory gives them, and asking twice costs more than it helps.
+  static void Prefetch(const Value* panel, size_t size, size_t s, size_t strips) {
+    if (strips < kStripsToHidePrefetch) return;
+    constexpr size_t kLine = 64 / sizeof(Value);
+    const size_t lines = size / kLine;
+    for (size_t line = s * lines / strips; line < (s + 1) * lines / strips; ++line)
+      __builtin_prefetch(panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
+  }
+
+  // Asks for the lines of C that will be written when the sums are done.
+  void PrefetchOutput(size_t i, size_t rows, size_t j) const {
+    const size_t size = q_.out.type == Type::kF32 ? sizeof(float) : sizeof(uint16_t);
+    const size_t pitch = static_cast<size_t>(q_.out.ldc) * size;
+    const char* c = static_cast<const char*>(q_.out.c) + i * pitch + j * size;
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t byte = 0; byte < Engine::kColumns * size; byte += 64)
+        __builtin_prefetch(c + r * pitch + byte, /*write*/ 1, /*to L1*/ 3);
+  }
+
+  // Where the f32 sums of a tile are kept: in C, or together in scratch, `tile` of `tiles`.
+  float* Sums(size_t i, size_t j, size_t tile, size_t tiles, size_t* ld) const {
+    if (sums_in_c_) {
+      *ld = static_cast<size_t>(q_.out.ldc);
+      return static_cast<float*>(q_.out.c) + i * *ld + j;
+    }
+    *ld = Engine::kColumns;
+    constexpr size_t kTile = Engine::kRows * Engine::kColumns;
+    if (blocks_.count == 1) return scratch().sums.template get<float>(kTile);
+    return scratch().sums.template get<float>(tiles * kTile) + tile * kTile;
+  }
+
+  void FinishStrip(size_t i, size_t rows, size_t j, size_t columns, const float* sums, size_t ld) {
+    const GemmOutput& out = q_.out;
+    if (out.type == Type::kBf16) return FinishAs<hwy::bfloat16_t>(i, rows, j, columns, sums, ld);
+    if (!sums_in_c_ || bias_ || out.activation != Activation::kNone || out.pre_activation ||
+        out.residual)
+      FinishAs<float>(i, rows, j, columns, sums, ld);
+  }
+
+  template <class T>
+  void FinishAs(size_t i, size_t rows, size_t j, size_t columns, const float* sums, size_t ld) {
+    const GemmOutput& out = q_.out;
+    const size_t ldc = static_cast<size_t>(out.ldc);
+    const size_t ld_residual = static_cast<size_t>(out.ld_residual);
+    T* pre = static_cast<T*>(out.pre_activation);
+    const T* residual = static_cast<const T*>(out.residual);
+    const TileOutput<T> tile{.sums = sums,
+                             .ld_sums = ld,
+                             .bias = bias_ ? bias_ + (j - columns_.begin) : nullptr,
+                             .c = static_cast<T*>(out.c) + i * ldc + j,
+                             .add_c = !sums_in_c_ && out.accumulate,
+                             .pre_activation = pre ? pre + i * ldc + j : nullptr,
+                             .ldc = ldc,
+                             .residual = residual ? residual + i * ld_residual + j : nullptr,
+                             .ld_residual = ld_residual};
+    Finish(out.activation, rows, columns, tile);
+  }
+
+  const Product& q_;
+  const Range rows_, columns_;
+  const KBlocks blocks_;
+  const bool sums_in_c_;
+  const float* bias_ = nullptr;
+};
+
+void MultiplyF32(const Product& product, Range rows, Range columns) {
+  Rectangle<F32Engine>(product, rows, columns).Run();
+}
+void MultiplyAmx(const Product& product, Range rows, Range columns) {
+  const AmxScope amx;
+  Rectangle<AmxEngine>(product, rows, columns).Run();
+}
+
+// Every block of k of panel `index` of B, to its place among the others.
+template <class Engine>
+void PackAllOf(const Product& product, size_t index, void* panels) {
+  const KBlocks blocks(product.k, Engine::kBlockK, Engine::kUnitK);
+  const size_t count = div_up(product.n, Engine::kColumns);
+  const size_t j = index * Engine::kColumns;
+  auto* to = static_cast<typename Engine::Value*>(panels);
+  for (size_t p = 0; p < product.k; p += blocks.size) {
+    const size_t kc = std::min(blocks.size, product.k - p);
+    Engine::PackPanel(product.b, p, kc, j, std::min(Engine::kColumns, product.n - j),
+                      to + index * Engine::PanelSize(kc));
+    to += count * Engine::PanelSize(kc);
+  }
+}
+void PackF32(const Product& product, size_t index, void* panels) {
+  PackAllOf<F32Engine>(product, index, panels);
+}
+void PackAmx(const Product& product, size_t index, void* panels) {
+  PackAllOf<AmxEngine>(product, index, panels);
+}
+
+size_t PanelWidth() { return kNr; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace glassformer::cpu {
+namespace {
+
+HWY_EXPORT(MultiplyF32);
+HWY_EXPORT(MultiplyAmx);
+HWY_EXPORT(PackF32);
+HWY_EXPORT(PackAmx);
+HWY_EXPORT(PanelWidth);
+
+// How many threads share the rows and the columns of C.
+struct Grid {
+  size_t rows, columns;
+};
+
+// The grid with the least time for its slowest thread, by the costs measured on one machine, in
+// nanoseconds an element. Only their proportions matter.
+Grid choose_grid(const Product& q, bool amx, size_t threads, size_t panel_width) {
+  const double multiply = amx ? 0.0006 : 0.0055;
+  const double load_a = amx ? 0.05 : 0.2;
+  const double load_b = q.panels != nullptr ? (amx ? 0.05 : 0.1) : (amx ? 0.15 : 0.3);
+  Grid best{1, 1};
+  double best_cost = 0;
+  for (size_t rows = 1; rows <= threads; ++rows) {
+    const size_t columns = threads / rows;
+    const double m = static_cast<double>(div_up(q.m, rows));
+    const double n = static_cast<double>(div_up(div_up(q.n, panel_width), columns) * panel_width);
+    const double cost = m * n * multiply + m * load_a + n * load_b;
+    if (rows == 1 || cost < best_cost) {
+      best = {rows, columns};
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+// Threads are worth waking for this much work: about 10 µs on one of them.
+int wanted_threads(const Product& q, bool amx) {
+  const double flops =
+      2.0 * static_cast<double>(q.m) * static_cast<double>(q.n) * static_cast<double>(q.k);
+  const double bytes = static_cast<double>(q.n) * static_cast<double>(q.k) * (amx ? 2 : 4);
+  const double pieces = std::max(flops / (amx ? 1.5e7 : 1.5e6), bytes / 1e5);
+  return static_cast<int>(std::clamp(pieces, 1.0, 1024.0));
+}
+
+// The panels of a whole B.
+void pack_panels(const Product& q, bool amx, size_t count, void* panels) {
+  const auto pack = amx ? HWY_DYNAMIC_DISPATCH(PackAmx) : HWY_DYNAMIC_DISPATCH(PackF32);
+  parallel_ranges(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) pack(q, static_cast<size_t>(i), panels);
+  });
+}
+
+size_t panels_bytes(const Product& q, bool amx, size_t width) {
+  const size_t columns = round_up(q.n, width);
+  return amx ? columns * amx_padded_k(q.k) * sizeof(uint16_t) : columns * q.k * sizeof(float);
+}
+
+// With more rows than this several blocks of A pass over the same B.
+constexpr size_t kRowsToPackFor = 1024;
+
+void run(Product q, bool amx) {
+  if (q.m == 0 || q.n == 0) return;
+  const auto multiply = amx ? HWY_DYNAMIC_DISPATCH(MultiplyAmx) : HWY_DYNAMIC_DISPATCH(MultiplyF32);
+  const size_t width = amx ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
+  if (q.panels == nullptr && q.m > kRowsToPackFor) {
+    void* panels = scratch().panels.get<char>(panels_bytes(q, amx, width));
+    pack_panels(q, amx, div_up(q.n, width), panels);
+    q.panels = panels;
+  }
+  parallel_workers(wanted_threads(q, amx), [&](int worker, int workers) {
+    const Grid grid = choose_grid(q, amx, static_cast<size_t>(workers), width);
+    const size_t index = static_cast<size_t>(worker);
+    if (index >= grid.rows * grid.columns) return;
+    const Range rows = part(index / grid.columns, grid.rows, q.m);
+    const Range panels = part(index % grid.columns, grid.columns, div_up(q.n, width));
+    const Range columns{panels.begin * width, std::min(q.n, panels.end * width)};
+    if (rows.size() != 0 && columns.size() != 0) multiply(q, rows, columns);
+  });
+}
+
+Product make_product(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const GemmOutput& out) {
+  internal_check(m >= 0 && n >= 0 && k >= 0, "gemm: negative size");
+  internal_check(!out.accumulate || out.type == Type::kF32, "gemm: accumulates in f32 only");
+  return {.m = static_cast<size_t>(m),
+          .n = static_cast<size_t>(n),
+          .k = static_cast<size_t>(k),
+          .a = a,
+          .b = {},
+          .panels = nullptr,
+          .out = out};
+}
+
+}  // namespace
+
+PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b) {
+  Product q = make_product(0, n, k, {}, {});
+  q.b = b;
+  PackedB packed;
+  packed.k_ = k;
+  packed.n_ = n;
+  packed.type_ = b.type;
+  packed.amx_ = b.type == Type::kBf16 && amx_bf16_usable();
+  packed.width_ = packed.amx_ ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
+  packed.bytes_ = panels_bytes(q, packed.amx_, packed.width_);
+  std::shared_ptr<void> storage = allocate_aligned(packed.bytes_);
+  pack_panels(q, packed.amx_, div_up(q.n, packed.width_), storage.get());
+  packed.storage_ = std::move(storage);
+  return packed;
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,
+          const GemmOutput& out) {
+  Product q = make_product(m, n, k, a, out);
+  q.b = b;
+  run(q, a.type == Type::kBf16 && b.type == Type::kBf16 && amx_bf16_usable());
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const PackedB& b,
+          const GemmOutput& out) {
+  internal_check(b.k_ == k && b.n_ == n, "gemm: the packed matrix has another shape");
+  internal_check(b.type_ == a.type, "gemm: the packed matrix has another type");
+  const size_t width = b.amx_ ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
+  internal_check(b.width_ == width, "gemm: the matrix was packed for another processor");
+  Product q = make_product(m, n, k, a, out);
+  q.panels = b.storage_.get();
+  run(q, b.amx_);
+}
+
+void batched_gemm(int64_t count, int64_t m, int64_t n, int64_t k, const MatrixRef& a,
+                  const MatrixRef& b, const GemmOutput& out, const BatchStrides& strides) {
+  const auto moved = [](const void* base, Type type, int64_t elements) -> const void* {
+    if (base == nullptr) return nullptr;
+    return static_cast<const char*>(base) + elements * (type == Type::kF32 ? 4 : 2);
+  };
+  const auto one = [&](int64_t i) {
+    MatrixRef ai = a, bi = b;
+    GemmOutput to = out;
+    ai.data = moved(a.data, a.type, i * strides.a);
+    bi.data = moved(b.data, b.type, i * strides.b);
+    to.c = const_cast<void*>(moved(out.c, out.type, i * strides.c));
+    to.pre_activation = const_cast<void*>(moved(out.pre_activation, out.type, i * strides.c));
+    to.bias = moved(out.bias, out.bias_type, i * strides.bias);
+    to.residual = moved(out.residual, out.type, i * strides.residual);
+    gemm(m, n, k, ai, bi, to);
+  };
+  if (count >= num_threads())
+    parallel_tasks(count, one);  // each product then runs on its thread alone
+  else
+    for (int64_t i = 0; i < count; ++i) one(i);
+}
+
+}  // namespace glassformer::cpu
+#endif

@@ -1,0 +1,234 @@
+// What the losses do at the edges: bad arguments, nothing to average, numbers that are not finite.
+
+#include "glassformer/ops/loss.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "glassformer/glassformer.h"
+
+namespace glassformer::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+Tensor ids(const std::vector<int64_t>& values) {
+  return from_vector(values, {static_cast<int64_t>(values.size())});
+}
+
+// The message of the E that `call` throws; fails for anything else.
+template <class E, class F>
+std::string message_of(F&& call) {
+  try {
+    call();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "another error: " << error.what();
+    return "";
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+TEST(CrossEntropy, TargetOutOfRangeNamesPositionValueAndRange) {
+  for (const Device device : {Device::kCpu, Device::kRef}) {
+    const Tensor logits = zeros({2, 3, 5}, {DType::kFloat32, device});
+    for (const int64_t bad : {int64_t{5}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+      const Tensor targets = to(from_vector<int64_t>({0, 4, -100, 2, bad, 1}, {2, 3}), device);
+      EXPECT_THAT(message_of<IndexError>([&] { cross_entropy(logits, targets); }),
+                  AllOf(HasSubstr("cross_entropy"), HasSubstr("targets"), HasSubstr("0 to 4"),
+                        HasSubstr("found " + std::to_string(bad)), HasSubstr("[1, 1]")));
+    }
+  }
+}
+
+TEST(CrossEntropy, TargetsOfInt32) {
+  const Tensor logits = random_normal({3, 5}, {1, 1});
+  const Tensor targets = ids({4, 0, -100});
+  EXPECT_EQ(cross_entropy(logits, cast(targets, DType::kInt32)).item(),
+            cross_entropy(logits, targets).item());
+}
+
+TEST(CrossEntropy, BadArguments) {
+  const Tensor logits = zeros({2, 3}), targets = ids({0, 1});
+  EXPECT_THAT(message_of<ValueError>([&] { cross_entropy(Tensor(), targets); }),
+              HasSubstr("logits"));
+  EXPECT_THAT(message_of<ValueError>([&] { cross_entropy(logits, Tensor()); }),
+              HasSubstr("targets"));
+  EXPECT_THAT(message_of<DTypeError>([&] { cross_entropy(targets, targets); }),
+              HasSubstr("logits"));
+  EXPECT_THAT(message_of<DTypeError>([&] { cross_entropy(logits, zeros({2})); }),
+              AllOf(HasSubstr("targets"), HasSubstr("int64")));
+  EXPECT_THAT(message_of<ShapeError>([&] {
+                cross_entropy(logits, ids({0, 1, 2}));
+              }),
+              AllOf(HasSubstr("targets"), HasSubstr("[2]"), HasSubstr("[3]")));
+  EXPECT_THAT(message_of<ShapeError>([&] { cross_entropy(zeros({}), targets); }),
+              HasSubstr("logits"));
+  EXPECT_THAT(message_of<ShapeError>([&] {
+                cross_entropy(zeros({2, 0}), targets);
+              }),
+              HasSubstr("at least one class"));
+  EXPECT_THAT(message_of<DeviceError>([&] { cross_entropy(logits, to(targets, Device::kRef)); }),
+              HasSubstr("targets"));
+  for (const double bad : {-0.1, 1.1, std::nan("")})
+    EXPECT_THAT(
+        message_of<ValueError>([&] { cross_entropy(logits, targets, {.label_smoothing = bad}); }),
+        HasSubstr("label_smoothing"));
+}
+
+TEST(CrossEntropy, BadClassWeights) {
+  const Tensor logits = zeros({2, 3}), targets = ids({0, 1});
+  const auto with = [&](const Tensor& weights) {
+    return [=] { cross_entropy(logits, targets, {.class_weights = weights}); };
+  };
+  EXPECT_THAT(message_of<ShapeError>(with(ones({2}))),
+              AllOf(HasSubstr("class_weights"), HasSubstr("[3]"), HasSubstr("[2]")));
+  EXPECT_THAT(message_of<DTypeError>(with(ids({1, 1, 1}))), HasSubstr("class_weights"));
+  EXPECT_THAT(message_of<DeviceError>(with(ones({3}, {DType::kFloat32, Device::kRef}))),
+              HasSubstr("class_weights"));
+  EXPECT_THAT(message_of<AutogradError>(with(ones({3}).set_requires_grad())),
+              HasSubstr("class_weights"));
+}
+
+TEST(CrossEntropy, TargetsChangedBeforeTheBackward) {
+  Tensor logits = zeros({2, 3});
+  logits.set_requires_grad();
+  const Tensor targets = ids({0, 1});
+  const Tensor loss = cross_entropy(logits, targets);
+  fill_(targets, 1e9);
+  EXPECT_THROW(backward(loss), AutogradError);
+}
+
+TEST(CrossEntropy, NothingButIgnoredRows) {
+  for (const Device device : {Device::kCpu, Device::kRef}) {
+    Tensor logits = full({2, 3}, 1.0, {DType::kFloat32, device});
+    logits.set_requires_grad();
+    const Tensor targets = to(ids({-100, -100}), device);
+    const Tensor loss = cross_entropy(logits, targets);
+    EXPECT_TRUE(std::isnan(loss.item()));
+    backward(loss);
+    EXPECT_THAT(logits.grad().to_vector<float>(), Each(0.0F));
+    EXPECT_EQ(cross_entropy(logits, targets, {.reduction = Reduction::kSum}).item(), 0.0);
+  }
+}
+
+// Also with a NaN in the row: it is not read.
+TEST(CrossEntropy, IgnoredRowsHaveNoGradient) {
+  Tensor logits = from_vector<float>({1, 2, kNan, 3}, {2, 2});
+  logits.set_requires_grad();
+  const Tensor loss = cross_entropy(logits, ids({0, -100}));
+  backward(loss);
+  EXPECT_NEAR(loss.item(), std::log1p(std::exp(1.0)), 1e-6);
+  EXPECT_EQ(logits.grad().to_vector<float>()[2], 0.0F);
+  EXPECT_EQ(logits.grad().to_vector<float>()[3], 0.0F);
+}
+
+TEST(CrossEntropy, NumbersThatAreNotFinite) {
+  const std::vector<std::vector<float>> rows = {{0, kNan, 1}, {0, kInf, 1}, {-kInf, -kInf, -kInf}};
+  for (const Device device : {Device::kCpu, Device::kRef})
+    for (const auto& row : rows) {
+      Tensor logits = from_vector(row, {1, 3}, device);
+      logits.set_requires_grad();
+      const Tensor loss = cross_entropy(logits, to(ids({0}), device));
+      EXPECT_TRUE(std::isnan(loss.item()));
+      backward(loss);
+      for (const float g : logits.grad().to_vector<float>()) EXPECT_TRUE(std::isnan(g));
+    }
+}
+
+// Classes that were masked out with -inf cost nothing unless they are the target or smoothed.
+TEST(CrossEntropy, MaskedClasses) {
+  for (const Device device : {Device::kCpu, Device::kRef}) {
+    const Tensor logits = from_vector<float>({1, -kInf, 1}, {1, 3}, device);
+    const auto loss = [&](int64_t target, double smoothing) {
+      return cross_entropy(logits, to(ids({target}), device), {.label_smoothing = smoothing})
+          .item();
+    };
+    EXPECT_NEAR(loss(0, 0), std::log(2.0), 1e-6);
+    EXPECT_EQ(loss(1, 0), kInf);
+    EXPECT_EQ(loss(0, 0.1), kInf);
+  }
+}
+
+TEST(CrossEntropy, LargeLogitsAreStable) {
+  Tensor logits = from_vector<float>({3e38F, 1e38F, 10000, 9999}, {2, 2});
+  logits.set_requires_grad();
+  const Tensor loss = cross_entropy(logits, ids({0, 0}), {.reduction = Reduction::kNone});
+  EXPECT_EQ(loss.to_vector<float>()[0], 0.0F);
+  EXPECT_NEAR(loss.to_vector<float>()[1], std::log1p(std::exp(-1.0)), 1e-6);
+}
+
+TEST(CrossEntropy, HalfLogitsGiveAFloat32Loss) {
+  const Tensor logits = cast(random_normal({4, 9}, {1, 1}), DType::kBFloat16);
+  const Tensor targets = ids({0, 3, 8, 1});
+  const Tensor loss = cross_entropy(logits, targets);
+  EXPECT_EQ(loss.dtype(), DType::kFloat32);
+  EXPECT_NEAR(loss.item(), cross_entropy(cast(logits, DType::kFloat32), targets).item(), 1e-6);
+}
+
+TEST(MseLoss, BadArguments) {
+  const Tensor x = zeros({2, 3});
+  EXPECT_THAT(message_of<ValueError>([&] { mse_loss(x, Tensor()); }), HasSubstr("target"));
+  EXPECT_THAT(message_of<DTypeError>([&] { mse_loss(ids({1}), ids({1})); }),
+              HasSubstr("prediction"));
+  EXPECT_THAT(message_of<DTypeError>([&] { mse_loss(x, cast(x, DType::kFloat64)); }),
+              HasSubstr("target"));
+  EXPECT_THAT(message_of<ShapeError>([&] { mse_loss(x, zeros({3})); }),
+              AllOf(HasSubstr("target"), HasSubstr("[2, 3]")));
+  EXPECT_THAT(message_of<DeviceError>([&] { mse_loss(x, to(x, Device::kRef)); }),
+              HasSubstr("target"));
+}
+
+TEST(MseLoss, TheMeanOfNothingIsNan) {
+  EXPECT_TRUE(std::isnan(mse_loss(zeros({0}), zeros({0})).item()));
+}
+
+TEST(BinaryCrossEntropy, BadArguments) {
+  const Tensor x = zeros({2, 3});
+  const auto with = [&](const Tensor& pos_weight, const Tensor& weight) {
+    return [=] {
+      binary_cross_entropy_with_logits(x, x, {.pos_weight = pos_weight, .weight = weight});
+    };
+  };
+  EXPECT_THAT(message_of<ShapeError>([&] { binary_cross_entropy_with_logits(x, zeros({3})); }),
+              HasSubstr("targets"));
+  EXPECT_THAT(message_of<DTypeError>([&] { binary_cross_entropy_with_logits(x, ids({1})); }),
+              HasSubstr("targets"));
+  EXPECT_THAT(message_of<ShapeError>(with(ones({1, 2, 3}), Tensor())), HasSubstr("pos_weight"));
+  EXPECT_THAT(message_of<ShapeError>(with(Tensor(), ones({2}))), HasSubstr("[2]"));
+  EXPECT_THAT(message_of<DTypeError>(with(ids({1}), Tensor())), HasSubstr("pos_weight"));
+  EXPECT_THAT(message_of<AutogradError>(with(Tensor(), ones({3}).set_requires_grad())),
+              HasSubstr("weight"));
+  EXPECT_THAT(message_of<AutogradError>([&] {
+                binary_cross_entropy_with_logits(x, zeros({2, 3}).set_requires_grad());
+              }),
+              HasSubstr("targets"));
+}
+
+TEST(BinaryCrossEntropy, NoLogitIsTooLarge) {
+  for (const Device device : {Device::kCpu, Device::kRef}) {
+    Tensor x = from_vector<float>({500, -500, 500, -500, kNan}, {5}, device);
+    x.set_requires_grad();
+    const Tensor t = from_vector<float>({1, 0, 0, 1, 1}, {5}, device);
+    const Tensor loss = binary_cross_entropy_with_logits(x, t, {.reduction = Reduction::kNone});
+    backward({loss}, {ones({5}, x.options())});
+    const auto y = loss.to_vector<float>(), dx = x.grad().to_vector<float>();
+    EXPECT_THAT(std::vector(y.begin(), y.end() - 1), ::testing::ElementsAre(0, 0, 500, 500));
+    EXPECT_THAT(std::vector(dx.begin(), dx.end() - 1),
+                ::testing::Pointwise(::testing::FloatNear(1e-30F), {0.0F, 0.0F, 1.0F, -1.0F}));
+    EXPECT_TRUE(std::isnan(y[4]) && std::isnan(dx[4]));
+  }
+}
+
+}  // namespace
+}  // namespace glassformer::testing

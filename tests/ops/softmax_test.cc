@@ -1,0 +1,71 @@
+// Softmax where rows hold infinities and NaN.
+
+#include "glassformer/ops/softmax.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "glassformer/glassformer.h"
+
+namespace glassformer::testing {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Wide enough for vectors, a tail and, on cpu, several blocks.
+constexpr int64_t kWidth = 8199;
+
+std::vector<float> row_with(float all, float one, size_t at) {
+  std::vector<float> row(kWidth, all);
+  row[at] = one;
+  return row;
+}
+
+TEST(Softmax, MaskedElementsWeighNothing) {
+  for (const Device device : {Device::kCpu, Device::kRef})
+    for (const size_t at : {size_t{0}, size_t{5000}, static_cast<size_t>(kWidth - 1)}) {
+      const Tensor x = from_vector(row_with(-kInf, 3, at), {1, kWidth}, device);
+      const auto y = softmax(x).to_vector<float>(), log_y = log_softmax(x).to_vector<float>();
+      for (size_t i = 0; i < y.size(); ++i) {
+        EXPECT_EQ(y[i], i == at ? 1.0F : 0.0F);
+        EXPECT_EQ(log_y[i], i == at ? 0.0F : -kInf);
+      }
+    }
+}
+
+TEST(Softmax, RowsWithoutASumAreNan) {
+  for (const Device device : {Device::kCpu, Device::kRef})
+    for (const auto& row : {row_with(-kInf, -kInf, 0), row_with(0, kNan, 17), row_with(0, kInf, 9),
+                            row_with(0, kNan, kWidth - 1)}) {
+      const Tensor x = from_vector(row, {1, kWidth}, device);
+      for (const float y : softmax(x).to_vector<float>()) ASSERT_TRUE(std::isnan(y));
+      for (const float y : log_softmax(x).to_vector<float>()) ASSERT_TRUE(std::isnan(y));
+    }
+}
+
+TEST(Softmax, BadArguments) {
+  EXPECT_THROW(softmax(Tensor()), ValueError);
+  EXPECT_THROW(softmax(zeros({2, 3}), 2), ShapeError);
+  EXPECT_THROW(log_softmax(zeros({2, 3}, {DType::kInt64})), DTypeError);
+}
+
+// Large results are written around the caches; rows then begin anywhere in a cache line.
+TEST(Softmax, LargeResultsAreTheSame) {
+  constexpr int64_t kRows = 4200, kColumns = 1021;
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat16}) {
+    const int64_t rows = dtype == DType::kFloat32 ? kRows : 2 * kRows;
+    const Tensor x = cast(random_normal({rows, kColumns}, {7, 7}), dtype);
+    const auto whole = softmax(x).to_vector<float>();
+    for (const int64_t row : {int64_t{0}, int64_t{1}, rows / 2, rows - 1}) {
+      const auto alone = softmax(slice(x, 0, row, row + 1)).to_vector<float>();
+      for (size_t i = 0; i < alone.size(); ++i)
+        ASSERT_EQ(whole[static_cast<size_t>(row * kColumns) + i], alone[i]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace glassformer::testing
