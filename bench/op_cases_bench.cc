@@ -4,6 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "ceilings.h"
 #include "support/op_case.h"
 
 namespace glassformer::testing {
@@ -18,6 +19,10 @@ void forward(benchmark::State& state, const OpCase& one, DType dtype) {
     bytes += y.count() * static_cast<int64_t>(size_of(y.dtype()));
   for (auto _ : state) benchmark::DoNotOptimize(one.run(inputs));
   state.SetBytesProcessed(state.iterations() * bytes);
+  // Beside what a plain copy reaches; above 1 where the tensors stay in a cache.
+  static const double copy = bench::measure_copy_bandwidth() * 1e9;
+  const double moved = static_cast<double>(state.iterations()) * static_cast<double>(bytes);
+  state.counters["of_copy"] = benchmark::Counter(moved / copy, benchmark::Counter::kIsRate);
 }
 
 void forward_backward(benchmark::State& state, const OpCase& one, DType dtype) {

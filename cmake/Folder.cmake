@@ -5,8 +5,7 @@ function(glassformer_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   add_library(glassformer_${name} OBJECT ${sources})
   target_include_directories(
-    glassformer_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
-                               ${PROJECT_BINARY_DIR}/include)
+    glassformer_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   glassformer_warnings(glassformer_${name})
   target_link_libraries(glassformer_${name} PUBLIC ${ARG_LIBRARIES})
   foreach(folder IN LISTS ARG_USES)

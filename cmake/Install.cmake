@@ -4,8 +4,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS glassformer EXPORT glassformer-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/glassformer ${PROJECT_BINARY_DIR}/include/glassformer
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/glassformer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT glassformer-targets NAMESPACE glassformer::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/glassformer)
 configure_package_config_file(
@@ -13,6 +12,12 @@ configure_package_config_file(
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/glassformer)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/glassformer-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
+# What a static library needs, its user must link; a shared one brings it along.
+if(BUILD_SHARED_LIBS)
+  set(PC_PRIVATE ".private")
+else()
+  set(PC_LIBRARIES "${OpenMP_CXX_FLAGS} -lpthread")
+endif()
 configure_file(cmake/glassformer.pc.in ${PROJECT_BINARY_DIR}/glassformer.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/glassformer-config.cmake
               ${PROJECT_BINARY_DIR}/glassformer-config-version.cmake

@@ -20,7 +20,4 @@ inline constexpr Kernel<void(const Tensor& x, const Tensor& index, const Tensor&
 inline constexpr Kernel<void(const Tensor& dy, const Tensor& index, const Tensor& dx)>
     kGatherBackward{"gather_backward"};
 
-// Throws IndexError unless every index is in [0, size). On the host, for kernels.
-void check_indices(const char* op, const int64_t* indices, int64_t count, int64_t size);
-
 }  // namespace glassformer

@@ -1,6 +1,7 @@
 #include "glassformer/tensor/tensor.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "tensor/convert.h"
@@ -30,17 +31,23 @@ bool contiguous(const Shape& shape, const Strides& strides) {
   return true;
 }
 
-// The first and one past the last element that a view touches, relative to its storage.
+// The first and one past the last element that a view touches, relative to its storage; as far out
+// as numbers go where they do not reach.
 struct Extent {
   int64_t first, end;
 };
 Extent extent_of(const Shape& shape, const Strides& strides, int64_t offset) {
-  Extent extent{offset, offset + 1};
+  Extent extent{offset, offset};
+  bool wrapped = __builtin_add_overflow(offset, 1, &extent.end);
   for (int i = 0; i < shape.rank(); ++i) {
-    const int64_t reach = (shape[i] - 1) * strides[i];
-    (reach < 0 ? extent.first : extent.end) += reach;
+    int64_t reach = 0;
+    wrapped |= __builtin_mul_overflow(shape[i] - 1, strides[i], &reach);
+    int64_t& side = reach < 0 ? extent.first : extent.end;
+    wrapped |= __builtin_add_overflow(side, reach, &side);
   }
-  return extent;
+  constexpr Extent kEverything{std::numeric_limits<int64_t>::min(),
+                               std::numeric_limits<int64_t>::max()};
+  return wrapped ? kEverything : extent;
 }
 
 // Walks a strided view in row-major order.

@@ -214,7 +214,8 @@ struct Case {
 
   // Errors are held against what rounding can do to the terms of an element, not against the
   // element, which may cancel. Largest found over this file, in units of Σ|a·b| + |c| + |bias|:
-  // 2.0e-7 (f32), 2.4e-7 (tile unit); GELU's slope of 1.13 comes on top.
+  // 2.9e-7 in f32 (where there is no fused multiply-add), 0.8e-7 in bfloat16, whose products are
+  // exact. GELU's slope of 1.13 comes on top.
   static constexpr double kSumTolerance = 6e-7;
   // Of the result: f32 activations are good to 2.5 ulps and an absolute 1e-7; bfloat16 rounds once.
   static double tolerance(Type type, double value, double terms) {
@@ -291,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, GemmTest, ::testing::ValuesIn(targets_of_this_
 
 TEST_P(GemmTest, SizesAroundTileEdges) {
   constexpr int64_t kSizes[] = {0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 257};
-  constexpr int64_t kFew[] = {0, 1, 3, 17, 32, 65};
+  constexpr int64_t kFew[] = {0, 1, 17, 65};
   for (const Types& types : {kTypes[0], kTypes[1]})
     for (const int64_t big : kSizes)
       for (const int64_t x : kFew)

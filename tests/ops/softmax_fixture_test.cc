@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/compare.h"
-#include "support/fixture_tensor.h"
+#include "support/torch_fixture.h"
 
 namespace glassformer::testing {
 namespace {
@@ -12,31 +11,17 @@ Tensor run(bool log, const Tensor& x, int axis) {
   return log ? log_softmax(x, axis) : softmax(x, axis);
 }
 
-struct Precision {
-  DType dtype;
-  Device device;
-  double tolerance;
-};
+constexpr FixtureSetting kSettings[] = {{Device::kCpu, DType::kFloat32, 1e-6},
+                                        {Device::kRef, DType::kFloat64, 2e-15}};
 
-// Measured against PyTorch, the largest error over the largest number: 2.2e-7 on cpu, 4.1e-16 on
-// ref.
-constexpr Precision kPrecisions[] = {{DType::kFloat32, Device::kCpu, 1e-6},
-                                     {DType::kFloat64, Device::kRef, 2e-15}};
-
+// Measured, the largest error over the largest number: 2.2e-7 on cpu, 4.1e-16 on ref.
 TEST(SoftmaxFixtures, TorchValuesAndGradients) {
-  for (const char* op : {"softmax_", "log_softmax_"})
-    for (const auto& path : Fixture::list("torch", op))
-      for (const auto& [dtype, device, tolerance] : kPrecisions) {
-        const Fixture fixture = Fixture::load(path);
-        SCOPED_TRACE(fixture.name() + " " + std::string(name_of(device)));
-        Tensor x = fixture_tensor(fixture, "input", dtype, device);
-        x.set_requires_grad();
-        const Tensor y =
-            run(fixture.meta("op") == "log_softmax", x, fixture.attribute_or("axis", -1));
-        backward({y}, {fixture_tensor(fixture, "grad_output", dtype, device)});
-        EXPECT_LE(distance(y.to_vector<double>(), fixture.doubles("output")), tolerance);
-        EXPECT_LE(distance(x.grad().to_vector<double>(), fixture.doubles("grad_input")), tolerance);
-      }
+  for (const FixtureSetting& setting : kSettings)
+    for (const char* prefix : {"softmax_", "log_softmax_"})
+      expect_torch_fixtures(prefix, setting, [](const Fixture& fixture, const FixtureInputs& in) {
+        return run(fixture.meta("op") == "log_softmax", in("input"),
+                   fixture.attribute_or("axis", -1));
+      });
 }
 
 // Each file states its own tolerance, from 1.9e-6 up. Measured: 6.1e-8 for Softmax and 4.8e-7 for
@@ -44,7 +29,7 @@ TEST(SoftmaxFixtures, TorchValuesAndGradients) {
 TEST(SoftmaxFixtures, OnnxNodes) {
   for (const char* op : {"test_softmax_", "test_logsoftmax_"})
     for (const auto& path : Fixture::list("onnx", op))
-      for (const auto& [dtype, device, unused] : kPrecisions) {
+      for (const auto& [device, dtype, unused] : kSettings) {
         const Fixture fixture = Fixture::load(path);
         SCOPED_TRACE(fixture.name() + " " + std::string(name_of(device)));
         const auto names = fixture.meta_json("inputs").get<std::vector<std::string>>();

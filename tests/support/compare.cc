@@ -12,7 +12,7 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
   double scale = 0, worst = 0;
   for (double value : b)
     if (std::isfinite(value)) scale = std::max(scale, std::abs(value));
-  if (scale < 1e-30) scale = 1;
+  if (scale < 1e-8) scale = 1;
   for (size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue;
     if (a[i] == b[i]) continue;  // equal infinities too

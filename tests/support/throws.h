@@ -7,15 +7,23 @@
 
 namespace glassformer::testing {
 
-// f() throws E, and its message contains `text`.
+// Expects run() to throw an E whose message has every one of `parts`.
 template <class E, class F>
-void expect_throws(F&& f, const std::string& text) {
+void expect_throws(F&& run, std::initializer_list<const char*> parts) {
   try {
-    f();
-    ADD_FAILURE() << "expected an exception with \"" << text << "\"";
+    run();
   } catch (const E& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr(text));
+    for (const char* part : parts)
+      EXPECT_THAT(std::string(error.what()), ::testing::HasSubstr(part));
+    return;
+  } catch (const std::exception& error) {
+    FAIL() << "threw another type: " << error.what();
   }
+  FAIL() << "threw nothing";
+}
+template <class E, class F>
+void expect_throws(F&& run, const char* part) {
+  expect_throws<E>(run, {part});
 }
 
 }  // namespace glassformer::testing

@@ -9,8 +9,9 @@
 #define GLASSFORMER_KERNELS_CPU_ACTIVATION_INL_H_
 #endif
 
+#include <hwy/highway.h>
+
 #include "glassformer/tensor/activation.h"
-#include "hwy/highway.h"
 #include "kernels/cpu/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -10,8 +10,10 @@
 #include <immintrin.h>
 
 // GCC 12 warns about the undefined operands inside its own AVX-512 header (GCC bug 105593).
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 
 // Everything below runs only where amx_bf16_usable(), and every such processor has these.
 #define GLASSFORMER_AMX_TARGET \

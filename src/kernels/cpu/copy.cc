@@ -8,8 +8,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/copy.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
 #include "kernels/cpu/copy_plan.h"
 #include "kernels/cpu/flat-inl.h"
 #include "kernels/cpu/transpose-inl.h"
@@ -78,9 +79,10 @@ HWY_INLINE void TransposeBlock(const uint32_t* x, int64_t x_stride, uint32_t* y,
     stream ? hn::Stream(row, d, to) : hn::StoreU(row, d, to);
   });
 }
-// A 32-bit unit holds the elements of rows 2p (its low half) and 2p + 1.
+// A 32-bit unit holds the elements of rows 2p (its low half) and 2p + 1. Half a line is written at
+// a time, which is no work for streaming.
 HWY_INLINE void TransposeBlock(const uint16_t* x, int64_t x_stride, uint16_t* y, int64_t y_stride,
-                               bool stream) {
+                               bool /*stream*/) {
   const hn::ScalableTag<uint32_t> d;
   const hn::RebindToSigned<decltype(d)> di;
   const hn::Rebind<uint16_t, decltype(d)> d16;
@@ -88,13 +90,8 @@ HWY_INLINE void TransposeBlock(const uint16_t* x, int64_t x_stride, uint16_t* y,
     uint16_t* to = y + static_cast<int64_t>(2 * p) * y_stride;
     const auto low = hn::BitCast(di, hn::And(row, hn::Set(d, 0xFFFFu)));
     const auto high = hn::BitCast(di, hn::ShiftRight<16>(row));
-    if (stream) {
-      hn::Stream(hn::DemoteTo(d16, low), d16, to);
-      hn::Stream(hn::DemoteTo(d16, high), d16, to + y_stride);
-    } else {
-      hn::StoreU(hn::DemoteTo(d16, low), d16, to);
-      hn::StoreU(hn::DemoteTo(d16, high), d16, to + y_stride);
-    }
+    hn::StoreU(hn::DemoteTo(d16, low), d16, to);
+    hn::StoreU(hn::DemoteTo(d16, high), d16, to + y_stride);
   });
 }
 #endif

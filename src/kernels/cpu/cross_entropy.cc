@@ -7,8 +7,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/cross_entropy.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
 #include "kernels/cpu/exp_sum-inl.h"
 #include "kernels/cpu/flat-inl.h"
 #include "kernels/cpu/math-inl.h"
@@ -30,7 +31,8 @@ struct Weights {
                          : static_cast<float>(std::accumulate(w, w + classes, 0.0))) {}
   float of(int64_t c) const { return w == nullptr ? 1.0F : w[c]; }
   HWY_INLINE auto At(int64_t c, size_t count) const {
-    return w == nullptr ? hn::Set(hn::ScalableTag<float>(), 1.0F) : LoadUpTo(w + c, count);
+    return w == nullptr ? hn::Set(hn::ScalableTag<float>(), 1.0F)
+                        : LoadSome(hn::ScalableTag<float>(), w + c, count);
   }
 };
 
@@ -96,11 +98,13 @@ void CrossEntropyBackward(const Tensor& logits, const Tensor& targets, const Ten
       return hn::Mul(hn::Set(d, factor), Exp(d, hn::Sub(v, hn::Set(d, total))));
     };
     if (s == 0.0F) {
-      WriteRow(dx, width, stream,
-               [&](int64_t c, size_t count) HWY_ATTR { return softmax(LoadUpTo(x + c, count)); });
+      WriteRow(dx, width, stream, [&](int64_t c, size_t count) HWY_ATTR {
+        return softmax(LoadSome(hn::ScalableTag<float>(), x + c, count));
+      });
     } else {
       WriteRow(dx, width, stream, [&](int64_t c, size_t count) HWY_ATTR {
-        return hn::NegMulAdd(hn::Set(d, soft), w.At(c, count), softmax(LoadUpTo(x + c, count)));
+        return hn::NegMulAdd(hn::Set(d, soft), w.At(c, count),
+                             softmax(LoadSome(hn::ScalableTag<float>(), x + c, count)));
       });
     }
     const float target = factor * std::exp(LoadOne(x + t) - total) - hard - soft * w.of(t);

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "hwy/base.h"
+#include <hwy/base.h>
+
 #include "kernels/access.h"
 #include "kernels/table.h"
 

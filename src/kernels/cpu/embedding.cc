@@ -8,8 +8,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/embedding.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
 #include "kernels/cpu/vector-inl.h"
@@ -81,7 +82,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "hwy/cache_control.h"
+#include <hwy/cache_control.h>
+
 #include "kernels/cpu/register.h"
 
 namespace glassformer::cpu {

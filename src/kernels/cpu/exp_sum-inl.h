@@ -14,7 +14,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "hwy/highway.h"
+#include <hwy/highway.h>
+
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
 #include "kernels/cpu/stream-inl.h"

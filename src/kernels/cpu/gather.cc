@@ -7,9 +7,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gather.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
 #include "kernels/cpu/flat-inl.h"
+#include "kernels/indices.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -112,7 +114,7 @@ void select_rows(const Tensor& x, const Tensor& ids_in, const Tensor& y) {
   const int64_t size = x.size(1), count = y.size(1);
   const size_t bytes = static_cast<size_t>(x.size(2)) * size_of(x.dtype());
   const int64_t* ids = input<int64_t>(ids_in);
-  check_indices(kSelectRows.name, ids, count, size);
+  check_indices(kSelectRows.name, "ids", ids_in, size);
   const std::byte* from =
       x.storage()->data() + static_cast<size_t>(x.offset()) * size_of(x.dtype());
   std::byte* to = y.storage()->data() + static_cast<size_t>(y.offset()) * size_of(y.dtype());
@@ -128,7 +130,7 @@ void select_rows(const Tensor& x, const Tensor& ids_in, const Tensor& y) {
 template <class T>
 void gather(const Tensor& x_in, const Tensor& index_in, const Tensor& y_out) {
   const int64_t size = x_in.size(1), count = y_out.size(1), width = x_in.size(2);
-  check_indices(kGather.name, input<int64_t>(index_in), index_in.count(), size);
+  check_indices(kGather.name, "index", index_in, size);
   const T* x = input<T>(x_in);
   const int64_t* index = input<int64_t>(index_in);
   T* y = output<T>(y_out);

@@ -9,9 +9,8 @@
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdlib>
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -32,6 +31,7 @@
 #define GLASSFORMER_KERNELS_CPU_GEMM_ONCE
 
 namespace glassformer::cpu {
+namespace {
 
 // What one call computes. B is packed already when `panels` is not null, else in place.
 struct Product {
@@ -41,14 +41,13 @@ struct Product {
   GemmOutput out;
 };
 
-namespace {
-
-constexpr size_t kAlignment = 64;
-
 inline std::shared_ptr<void> allocate_aligned(size_t bytes) {
+  constexpr size_t kAlignment = 64;
   const size_t rounded = (bytes + kAlignment) / kAlignment * kAlignment;
-  return {::operator new (rounded, std::align_val_t{kAlignment}),
-          [](void* p) { ::operator delete (p, std::align_val_t{kAlignment}); }};
+  void* memory = std::aligned_alloc(kAlignment, rounded);
+  require<MemoryError>(memory != nullptr, "gemm: expected {} bytes of memory, found fewer",
+                       rounded);
+  return {memory, [](void* p) { std::free(p); }};
 }
 
 // Memory that a thread keeps between calls; it grows to the largest block, which is bounded.
@@ -283,10 +282,14 @@ class Rectangle {
     for (size_t r = 0; r < row_blocks; ++r) {
       const Range part_of_rows = part(r, row_blocks, rows_.size());
       const Range rows{rows_.begin + part_of_rows.begin, rows_.begin + part_of_rows.end};
-      const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
-      const bool keep_a = a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
-      Value* a = scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
       const size_t step = ColumnStep(rows.size());
+      const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
+      // A is wanted again for the next columns; the memory a thread keeps has an end.
+      const bool keep_a =
+          step < columns_.size() && a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
+      Value* a = scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
+      if (!sums_in_c_)
+        sums_ = scratch().sums.template get<float>(SumTiles(rows.size(), step) * kTile);
       for (size_t j = columns_.begin; j < columns_.end; j += step)
         for (size_t block = 0; block < blocks_.count; ++block) {
           Value* a_block = a + (keep_a ? block * a_size : 0);
@@ -301,6 +304,7 @@ class Rectangle {
   static constexpr size_t kBlockRows = 768;
   static constexpr size_t kKeptABytes = size_t{4} << 20;
   static constexpr size_t kSumBytes = size_t{1} << 20;
+  static constexpr size_t kTile = Engine::kRows * Engine::kColumns;  // sums of a register tile
   static constexpr size_t kStripsToHidePrefetch = 6;
 
   size_t Start(size_t block) const { return block * blocks_.size; }
@@ -310,9 +314,17 @@ class Rectangle {
 
   // Columns whose sums are held at a time.
   size_t ColumnStep(size_t rows) const {
+    // Few rows read B once, at the speed of memory: down whole columns where these are contiguous.
+    if (Engine::Strips(rows) <= 2 && q_.panels == nullptr && q_.b.row_stride == 1)
+      return Engine::kColumns;
     if (sums_in_c_ || blocks_.count == 1) return columns_.size();
     const size_t panels = kSumBytes / (rows * Engine::kColumns * sizeof(float));
     return std::max<size_t>(panels, 1) * Engine::kColumns;
+  }
+
+  // Tiles of sums in scratch: with one block of k a tile is finished at once.
+  size_t SumTiles(size_t rows, size_t columns) const {
+    return blocks_.count == 1 ? 1 : Engine::Strips(rows) * div_up(columns, Engine::kColumns);
   }
 
   void WidenBias() {
@@ -342,40 +354,56 @@ class Rectangle {
 
   void RunBlock(size_t block, Range rows, Range columns, const Value* a) {
     const size_t kc = Depth(block);
-    const bool last = block + 1 == blocks_.count;
     const size_t strips = Engine::Strips(rows.size());
+    const bool last = block + 1 == blocks_.count;
+    const bool accumulate = block != 0 || (sums_in_c_ && q_.out.accumulate);
+    const size_t tiles = SumTiles(rows.size(), columns.size());
+    size_t tile = 0;
     for (size_t j = columns.begin; j < columns.end; j += Engine::kColumns) {
       const size_t width = std::min(Engine::kColumns, columns.end - j);
       const Value* panel = Panel(block, j, width);
       const bool more = q_.panels != nullptr && j + width < columns.end;
+      const PanelPrefetch prefetch(more ? panel + Engine::PanelSize(kc) : nullptr,
+                                   Engine::PanelSize(kc), strips);
       for (size_t s = 0; s < strips; ++s) {
-        if (more) Prefetch(panel + Engine::PanelSize(kc), Engine::PanelSize(kc), s, strips);
+        prefetch.Part(s);
         const size_t start = Engine::StripStart(s, rows.size());
         const size_t height = Engine::StripStart(s + 1, rows.size()) - start;
         const size_t i = rows.begin + start;
-        const size_t tile = (j - columns.begin) / Engine::kColumns * strips + s;
-        const size_t tiles = div_up(columns.size(), Engine::kColumns) * strips;
-        size_t ld;
-        float* sums = Sums(i, j, tile, tiles, &ld);
-        const bool ahead = !sums_in_c_ && blocks_.count != 1 && tile + 1 != tiles;
+        const size_t ld = sums_in_c_ ? static_cast<size_t>(q_.out.ldc) : Engine::kColumns;
+        float* sums =
+            sums_in_c_ ? static_cast<float*>(q_.out.c) + i * ld + j : sums_ + tile * kTile;
+        if (tiles != 1) ++tile;
+        const float* next =
+            !sums_in_c_ && 0 < tile && tile < tiles ? sums_ + tile * kTile : nullptr;
         if (last && !sums_in_c_) PrefetchOutput(i, height, j);
         Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, ld,
-                       block != 0 || (sums_in_c_ && q_.out.accumulate),
-                       ahead ? sums + Engine::kRows * Engine::kColumns : nullptr);
+                       accumulate, next);
         if (last) FinishStrip(i, height, j, width, sums, ld);
       }
     }
   }
 
-  // Brings part `s` of the next panel nearer while this one is used. With few strips the panels go
-  // by as fast as memory gives them, and asking twice costs more than it helps.
-  static void Prefetch(const Value* panel, size_t size, size_t s, size_t strips) {
-    if (strips < kStripsToHidePrefetch) return;
-    constexpr size_t kLine = 64 / sizeof(Value);
-    const size_t lines = size / kLine;
-    for (size_t line = s * lines / strips; line < (s + 1) * lines / strips; ++line)
-      __builtin_prefetch(panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
-  }
+  // Brings the next panel nearer while this one is used, a part with each strip. With few strips
+  // the panels go by as fast as memory gives them, and asking twice costs more than it helps.
+  class PanelPrefetch {
+   public:
+    PanelPrefetch(const Value* panel, size_t size, size_t strips) : panel_(panel) {
+      if (panel == nullptr || strips < kStripsToHidePrefetch) return;
+      lines_ = size / kLine;
+      lines_of_part_ = div_up(lines_, strips);
+    }
+    HWY_INLINE void Part(size_t s) const {
+      const size_t end = std::min(lines_, (s + 1) * lines_of_part_);
+      for (size_t line = s * lines_of_part_; line < end; ++line)
+        __builtin_prefetch(panel_ + line * kLine, /*read*/ 0, /*to L2*/ 2);
+    }
+
+   private:
+    static constexpr size_t kLine = 64 / sizeof(Value);
+    const Value* panel_;
+    size_t lines_ = 0, lines_of_part_ = 0;
+  };
 
   // Asks for the lines of C that will be written when the sums are done.
   void PrefetchOutput(size_t i, size_t rows, size_t j) const {
@@ -385,18 +413,6 @@ class Rectangle {
     for (size_t r = 0; r < rows; ++r)
       for (size_t byte = 0; byte < Engine::kColumns * size; byte += 64)
         __builtin_prefetch(c + r * pitch + byte, /*write*/ 1, /*to L1*/ 3);
-  }
-
-  // Where the f32 sums of a tile are kept: in C, or together in scratch, `tile` of `tiles`.
-  float* Sums(size_t i, size_t j, size_t tile, size_t tiles, size_t* ld) const {
-    if (sums_in_c_) {
-      *ld = static_cast<size_t>(q_.out.ldc);
-      return static_cast<float*>(q_.out.c) + i * *ld + j;
-    }
-    *ld = Engine::kColumns;
-    constexpr size_t kTile = Engine::kRows * Engine::kColumns;
-    if (blocks_.count == 1) return scratch().sums.template get<float>(kTile);
-    return scratch().sums.template get<float>(tiles * kTile) + tile * kTile;
   }
 
   void FinishStrip(size_t i, size_t rows, size_t j, size_t columns, const float* sums, size_t ld) {
@@ -430,7 +446,8 @@ class Rectangle {
   const Range rows_, columns_;
   const KBlocks blocks_;
   const bool sums_in_c_;
-  const float* bias_ = nullptr;
+  float* sums_ = nullptr;        // else here, tile by tile
+  const float* bias_ = nullptr;  // of columns_, widened
 };
 
 void MultiplyF32(const Product& product, Range rows, Range columns) {
@@ -487,8 +504,8 @@ struct Grid {
 // The grid with the least time for its slowest thread, by the costs measured on one machine, in
 // nanoseconds an element. Only their proportions matter.
 Grid choose_grid(const Product& q, bool amx, size_t threads, size_t panel_width) {
-  const double multiply = amx ? 0.0006 : 0.0055;
-  const double load_a = amx ? 0.05 : 0.2;
+  const double multiply = amx ? 0.001 : 0.01;
+  const double load_a = amx ? 0.1 : 0.2;
   const double load_b = q.panels != nullptr ? (amx ? 0.05 : 0.1) : (amx ? 0.15 : 0.3);
   Grid best{1, 1};
   double best_cost = 0;
@@ -527,15 +544,18 @@ size_t panels_bytes(const Product& q, bool amx, size_t width) {
   return amx ? columns * amx_padded_k(q.k) * sizeof(uint16_t) : columns * q.k * sizeof(float);
 }
 
-// With more rows than this several blocks of A pass over the same B.
+// With more rows than this several blocks of A pass over the same B, which is then packed once for
+// all of them, unless a thread would have to keep that much memory.
 constexpr size_t kRowsToPackFor = 1024;
+constexpr size_t kMostPanelBytes = size_t{64} << 20;
 
 void run(Product q, bool amx) {
   if (q.m == 0 || q.n == 0) return;
   const auto multiply = amx ? HWY_DYNAMIC_DISPATCH(MultiplyAmx) : HWY_DYNAMIC_DISPATCH(MultiplyF32);
   const size_t width = amx ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
-  if (q.panels == nullptr && q.m > kRowsToPackFor) {
-    void* panels = scratch().panels.get<char>(panels_bytes(q, amx, width));
+  const size_t bytes = panels_bytes(q, amx, width);
+  if (q.panels == nullptr && q.m > kRowsToPackFor && bytes <= kMostPanelBytes) {
+    void* panels = scratch().panels.get<char>(bytes);
     pack_panels(q, amx, div_up(q.n, width), panels);
     q.panels = panels;
   }

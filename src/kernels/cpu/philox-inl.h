@@ -13,8 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <hwy/highway.h>
+
 #include "base/philox.h"
-#include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {

@@ -4,8 +4,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/pointwise.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
 #include "kernels/cpu/flat-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -62,21 +63,26 @@ void ClampBackward(const Tensor& x, const Tensor& dy, const Tensor& dx, double l
   });
 }
 
-// Bits are moved, not numbers, so the two half types are one.
+// Bits are moved, not numbers, so the two half types are one. Strides are 0 or 1, but for what is
+// left over after whole vectors.
 template <class T>
-void WhereRow(const T* a, int64_t sa, const T* b, int64_t sb, const bool* condition, int64_t sc,
-              T* y, int64_t sy, int64_t width) {
-  if (sa == 1 && sb == 1 && sc == 1 && sy == 1) {
-    for (int64_t i = 0; i < width; ++i) {
-      const T yes = a[i], no = b[i];  // read both: the compiler may then blend
-      y[i] = condition[i] ? yes : no;
-    }
-    return;
-  }
-  for (int64_t i = 0; i < width; ++i) {
-    const T yes = a[i * sa], no = b[i * sb];
-    y[i * sy] = condition[i * sc] ? yes : no;
-  }
+HWY_INLINE void WhereRow(const T* a, int64_t sa, const T* b, int64_t sb, const bool* condition,
+                         int64_t sc, T* y, int64_t sy, int64_t width) {
+  const hn::ScalableTag<T> d;
+  const hn::Rebind<uint8_t, decltype(d)> d8;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto load = [&](const T* p, int64_t stride, int64_t i)
+                        HWY_ATTR { return stride == 0 ? hn::Set(d, *p) : hn::LoadU(d, p + i); };
+  const auto flags = [&](int64_t i) HWY_ATTR {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(condition);
+    const auto bits = sc == 0 ? hn::Set(d8, *bytes) : hn::LoadU(d8, bytes + i);
+    return hn::Ne(hn::PromoteTo(d, bits), hn::Zero(d));
+  };
+  int64_t i = 0;
+  if (sa <= 1 && sb <= 1 && sc <= 1 && sy == 1)
+    for (; i + lanes <= width; i += lanes)
+      hn::StoreU(hn::IfThenElse(flags(i), load(a, sa, i), load(b, sb, i)), d, y + i);
+  for (; i < width; ++i) y[i * sy] = condition[i * sc] ? a[i * sa] : b[i * sb];
 }
 
 template <class T>

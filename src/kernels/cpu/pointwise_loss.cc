@@ -5,8 +5,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/pointwise_loss.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
 #include "kernels/cpu/stream-inl.h"
@@ -73,7 +74,7 @@ HWY_INLINE void GiveGradient(const Tensor& dy_in, const Tensor& dx_out, double s
   ForBlocks(dx_out, [&](auto* type, int64_t at, int64_t count) HWY_ATTR {
     WriteRow(RowOf(type, dx_out, 0, 0) + at, count, stream, [&](int64_t i, size_t valid) HWY_ATTR {
       const auto part = hn::Mul(slope(type, at + i, valid), common);
-      return one ? part : hn::Mul(part, LoadUpTo(dy + at + i, valid));
+      return one ? part : hn::Mul(part, LoadSome(hn::ScalableTag<float>(), dy + at + i, valid));
     });
   });
 }
@@ -81,7 +82,7 @@ HWY_INLINE void GiveGradient(const Tensor& dy_in, const Tensor& dx_out, double s
 // Elements [i, i + count) of x; 1 where there is no x.
 template <class T>
 HWY_INLINE auto ValuesAt(const T* type, const Tensor& x, int64_t i, size_t count) {
-  return x.defined() ? LoadUpTo(RowOf(type, x, 0, 0) + i, count)
+  return x.defined() ? LoadSome(hn::ScalableTag<float>(), RowOf(type, x, 0, 0) + i, count)
                      : hn::Set(hn::ScalableTag<float>(), 1.0F);
 }
 

@@ -6,8 +6,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/reduce.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
 #include "kernels/cpu/flat-inl.h"
 #include "kernels/cpu/row-inl.h"
 
@@ -27,21 +28,28 @@ struct Middle {
   int64_t outer, depth, width;
 };
 
+// Runs of 1024, added up in double: no chain of float additions is longer than a run's.
 template <class T>
-HWY_INLINE float SumRun(const T* HWY_RESTRICT x, int64_t count) {
+HWY_INLINE float SumBlock(const T* HWY_RESTRICT x, int64_t count) {
+  constexpr int64_t kRun = 1024;
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-  int64_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    s0 = hn::Add(s0, LoadF32(d, x + i));
-    s1 = hn::Add(s1, LoadF32(d, x + i + lanes));
-    s2 = hn::Add(s2, LoadF32(d, x + i + 2 * lanes));
-    s3 = hn::Add(s3, LoadF32(d, x + i + 3 * lanes));
+  double total = 0;
+  for (int64_t begin = 0; begin < count; begin += kRun) {
+    const int64_t end = std::min(count, begin + kRun);
+    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    int64_t i = begin;
+    for (; i + 4 * lanes <= end; i += 4 * lanes) {
+      s0 = hn::Add(s0, LoadF32(d, x + i));
+      s1 = hn::Add(s1, LoadF32(d, x + i + lanes));
+      s2 = hn::Add(s2, LoadF32(d, x + i + 2 * lanes));
+      s3 = hn::Add(s3, LoadF32(d, x + i + 3 * lanes));
+    }
+    for (; i + lanes <= end; i += lanes) s0 = hn::Add(s0, LoadF32(d, x + i));
+    if (i < end) s1 = hn::Add(s1, LoadF32N(d, x + i, static_cast<size_t>(end - i)));
+    total += static_cast<double>(SumLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
   }
-  for (; i + lanes <= count; i += lanes) s0 = hn::Add(s0, LoadF32(d, x + i));
-  if (i < count) s1 = hn::Add(s1, LoadF32N(d, x + i, static_cast<size_t>(count - i)));
-  return SumLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
+  return static_cast<float>(total);
 }
 
 // y[j] (+)= sum of x[r * pitch + j] over `rows`, eight rows at a time by a tree.
@@ -91,7 +99,8 @@ void SumAlong(const T* x, Middle shape, float* y) {
   parallel_ranges(shape.outer * blocks, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t at = i % blocks * kRowBlock;
-      partial[i] = SumRun(x + i / blocks * shape.depth + at, std::min(kRowBlock, shape.depth - at));
+      partial[i] =
+          SumBlock(x + i / blocks * shape.depth + at, std::min(kRowBlock, shape.depth - at));
     }
   });
   if (blocks == 1) return;

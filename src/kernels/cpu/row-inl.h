@@ -15,8 +15,9 @@
 #include <cstdint>
 #include <limits>
 
+#include <hwy/highway.h>
+
 #include "base/parallel.h"
-#include "hwy/highway.h"
 #include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/math-inl.h"
 

@@ -6,8 +6,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/softmax.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
 #include "kernels/cpu/exp_sum-inl.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
@@ -57,7 +58,8 @@ void SoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_o
     const hn::ScalableTag<float> d;
     const auto dot = hn::Set(d, RowDot(y, dy, width));
     WriteRow(RowOf(type, dx_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
-      const auto p = LoadUpTo(y + i, count), g = LoadUpTo(dy + i, count);
+      const auto p = LoadSome(hn::ScalableTag<float>(), y + i, count),
+                 g = LoadSome(hn::ScalableTag<float>(), dy + i, count);
       return hn::Mul(p, hn::Sub(g, dot));
     });
   });
@@ -71,7 +73,7 @@ void LogSoftmax(const Tensor& x_in, const Tensor& y_out) {
     const ExpSum total = RowExpSum(x, width);
     const auto highest = hn::Set(d, total.highest), log_sum = hn::Set(d, std::log(total.sum));
     WriteRow(RowOf(type, y_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
-      return hn::Sub(hn::Sub(LoadUpTo(x + i, count), highest), log_sum);
+      return hn::Sub(hn::Sub(LoadSome(hn::ScalableTag<float>(), x + i, count), highest), log_sum);
     });
   });
 }
@@ -87,7 +89,8 @@ void LogSoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& d
             [&](auto g, size_t count) HWY_ATTR { sum = hn::Add(sum, FirstOf(d, g, count)); });
     const auto total = hn::Set(d, SumLanes(d, sum));
     WriteRow(RowOf(type, dx_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
-      const auto l = LoadUpTo(y + i, count), g = LoadUpTo(dy + i, count);
+      const auto l = LoadSome(hn::ScalableTag<float>(), y + i, count),
+                 g = LoadSome(hn::ScalableTag<float>(), dy + i, count);
       return hn::NegMulAdd(Exp(d, l), total, g);
     });
   });

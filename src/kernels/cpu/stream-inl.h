@@ -16,12 +16,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
 #include "base/parallel.h"
-#include "hwy/cache_control.h"
-#include "hwy/highway.h"
 #include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
+#include "kernels/cpu/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -54,28 +56,22 @@ HWY_INLINE void WriteRow(T* y, int64_t width, bool stream, F&& f) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   if (stream) {
-    const auto bytes = static_cast<size_t>(lanes) * sizeof(T);
-    const size_t past = reinterpret_cast<uintptr_t>(y) % bytes;
-    const auto head = static_cast<int64_t>((bytes - past) % bytes / sizeof(T));
-    if (head > 0 && head < width) {
-      StoreF32N(f(i, static_cast<size_t>(head)), d, y, static_cast<size_t>(head));
-      i = head;
+    constexpr size_t kLine = 64;
+    const size_t past = reinterpret_cast<uintptr_t>(y) % kLine;
+    const auto head = std::min(width, static_cast<int64_t>((kLine - past) % kLine / sizeof(T)));
+    while (i < head) {
+      const auto count = static_cast<size_t>(std::min(lanes, head - i));
+      StoreSome(f(i, count), d, y + i, count);
+      i += static_cast<int64_t>(count);
     }
-    if (head < width)
-      for (; i + lanes <= width; i += lanes) StreamF32(f(i, hn::Lanes(d)), d, y + i);
+    for (; i + 2 * lanes <= width; i += 2 * lanes)
+      StreamF32(f(i, hn::Lanes(d)), f(i + lanes, hn::Lanes(d)), d, y + i);
   }
   for (; i + lanes <= width; i += lanes) StoreF32(f(i, hn::Lanes(d)), d, y + i);
   if (i < width) {
     const auto count = static_cast<size_t>(width - i);
     StoreF32N(f(i, count), d, y + i, count);
   }
-}
-
-// x[i .. i + count) as f32, zeros after it.
-template <class T>
-HWY_INLINE auto LoadUpTo(const T* x, size_t count) {
-  const hn::ScalableTag<float> d;
-  return count >= hn::Lanes(d) ? LoadF32(d, x) : LoadF32N(d, x, count);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -12,7 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/highway.h"
+#include <hwy/highway.h>
+
 #include "kernels/cpu/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/access.h"
+#include "kernels/indices.h"
 #include "kernels/ref/register.h"
 #include "tensor/convert.h"
 
@@ -13,7 +14,7 @@ template <class T>
 void select_rows(const Tensor& x, const Tensor& ids_in, const Tensor& y) {
   const int64_t size = x.size(1), count = y.size(1), width = x.size(2);
   const int64_t* ids = input<int64_t>(ids_in);
-  check_indices(kSelectRows.name, ids, count, size);
+  check_indices(kSelectRows.name, "ids", ids_in, size);
   for (int64_t o = 0; o < x.size(0); ++o)
     for (int64_t j = 0; j < count; ++j)
       for (int64_t i = 0; i < width; ++i)
@@ -35,7 +36,7 @@ template <class T>
 void gather(const Tensor& x, const Tensor& index_in, const Tensor& y) {
   const int64_t size = x.size(1), count = y.size(1), width = x.size(2);
   const int64_t* index = input<int64_t>(index_in);
-  check_indices(kGather.name, index, index_in.count(), size);
+  check_indices(kGather.name, "index", index_in, size);
   for (int64_t o = 0; o < x.size(0); ++o)
     for (int64_t j = 0; j < count; ++j)
       for (int64_t i = 0; i < width; ++i) {

@@ -1,0 +1,171 @@
+"""The cases: what is computed, by torch and by us, and what it takes at least."""
+
+import dataclasses
+import functools
+import math
+from typing import Callable
+
+F32, BF16 = "float32", "bfloat16"
+
+
+@dataclasses.dataclass
+class Goal:
+    """`value` is compared with `bound`; at_most turns the comparison round."""
+    what: str
+    bound: float
+    at_most: bool = False
+
+    def met(self, value):
+        return value <= self.bound if self.at_most else value >= self.bound
+
+    def __str__(self):
+        return f"{self.what} {'≤' if self.at_most else '≥'} {self.bound:g}"
+
+
+@dataclasses.dataclass
+class Case:
+    name: str                     # op/details/dtype/pass
+    op: str                       # the name our driver knows it by
+    dtype: str
+    make: Callable                # torch -> list of inputs, in float32 or int64
+    torch: Callable               # (torch, inputs) -> output
+    args: dict = dataclasses.field(default_factory=dict)
+    grad: list = dataclasses.field(default_factory=list)  # inputs; empty: the forward is timed
+    flops: float = 0              # what it must compute ...
+    reads: float = 0              # ... or the bytes it must read and write
+    writes: float = 0
+    tolerance: float = 1e-4       # largest difference over the largest number
+    goals: list = dataclasses.field(default_factory=list)
+
+
+FASTER = Goal("torch/ours", 1.0)
+TOLERANCE = {F32: 2e-5, BF16: 3e-2}
+SIZE = {F32: 4, BF16: 2}
+
+
+def normal(*shape, scale=1.0):
+    return lambda torch: torch.randn(shape) * scale
+
+
+def ids(count, limit):
+    return lambda torch: torch.randint(0, limit, (count,))
+
+
+def make_all(makers):
+    return lambda torch: [make(torch) for make in makers]
+
+
+def linear_cases():
+    shapes = [(512, 768, 3072), (512, 3072, 768)]
+    passes = {"forward": [], "packed": [], "dX": [0], "dW": [1]}
+    for rows, wide, out in shapes:
+        for dtype in (F32, BF16):
+            goal = Goal("share of peak", 0.85 if dtype == F32 else 0.80)
+            for which, grad in passes.items():
+                inputs = [normal(rows, wide), normal(out, wide, scale=wide ** -0.5), normal(out)]
+                if grad:
+                    inputs.append(normal(rows, out))
+                yield Case(
+                    name=f"linear/{rows}x{wide}x{out}/{dtype}/{which}",
+                    op="linear_packed" if which == "packed" else "linear", dtype=dtype,
+                    make=make_all(inputs), grad=grad, flops=2.0 * rows * wide * out,
+                    torch=lambda torch, x: nn(torch).linear(*x[:3]),
+                    tolerance=TOLERANCE[dtype], goals=[goal, FASTER])
+
+
+def attention_cases(lengths):
+    heads, size = 12, 64
+    for length in lengths:
+        for causal in (False, True):
+            for dtype in (F32, BF16):
+                for grad in ([], [0, 1, 2]):
+                    shape = (1, heads, length, size)
+                    count = 4 if grad else 3
+                    pairs = length * (length + 1) / 2 if causal else length * length
+                    products = 5 if grad else 2  # the backward forms the scores again
+                    goals = [Goal("torch/ours", 1.3)] if dtype == F32 else [FASTER]
+                    if dtype == F32 and not grad and length >= 1024:
+                        goals.append(Goal("share of peak", 0.55))
+                    form = "causal" if causal else "full"
+                    yield Case(
+                        name=f"attention/{form}/{length}/{dtype}/"
+                             f"{'backward' if grad else 'forward'}",
+                        op="attention", dtype=dtype, make=make_all([normal(*shape)] * count),
+                        torch=functools.partial(torch_attention, causal=causal),
+                        args={"causal": causal}, grad=grad,
+                        flops=products * 2.0 * heads * size * pairs,
+                        tolerance=TOLERANCE[dtype], goals=goals)
+
+
+def torch_attention(torch, x, causal):
+    return nn(torch).scaled_dot_product_attention(*x[:3], is_causal=causal)
+
+
+def memory_cases(rows, classes_rows):
+    """Tensors of `rows` × 1024, and of `classes_rows` × 32768 for the cross-entropy."""
+    width, classes, words = 1024, 32768, 50257
+    x, w, b = normal(rows, width), normal(width), normal(width)
+    one, many = rows * width, classes_rows * classes
+    # name: (inputs, torch, differentiated inputs, size of result; numbers read and written by the
+    # forward, and by the backward)
+    table = {
+        "layer_norm": ([x, w, b], lambda t, i: nn(t).layer_norm(i[0], (width,), i[1], i[2]),
+                       [0, 1, 2], (rows, width), (one, one), (2 * one, one)),
+        "rms_norm": ([x, w], lambda t, i: nn(t).rms_norm(i[0], (width,), i[1], 1e-6),
+                     [0, 1], (rows, width), (one, one), (2 * one, one)),
+        "softmax": ([x], lambda t, i: nn(t).softmax(i[0], -1),
+                    [0], (rows, width), (one, one), (2 * one, one)),
+        "log_softmax": ([x], lambda t, i: nn(t).log_softmax(i[0], -1),
+                        [0], (rows, width), (one, one), (2 * one, one)),
+        "gelu": ([x], lambda t, i: nn(t).gelu(i[0]),
+                 [0], (rows, width), (one, one), (2 * one, one)),
+        "embedding": ([normal(words, width), ids(rows, words)],
+                      lambda t, i: nn(t).embedding(i[1], i[0]),
+                      [0], (rows, width), (one, one), (one, words * width)),
+        "cross_entropy": ([normal(classes_rows, classes), ids(classes_rows, classes)],
+                          lambda t, i: nn(t).cross_entropy(i[0], i[1]),
+                          [0], (), (many, 0), (many, many)),
+    }
+    for op, (inputs, run, grad, result, forward, backward) in table.items():
+        for dtype in (F32, BF16):
+            for wanted, (reads, writes) in (([], forward), (grad, backward)):
+                which = "backward" if wanted else "forward"
+                extra = [normal(*result)] if wanted else []
+                yield Case(
+                    name=f"{op}/{dtype}/{which}", op=op, dtype=dtype,
+                    make=make_all(inputs + extra), torch=run, grad=wanted,
+                    reads=reads * SIZE[dtype], writes=writes * SIZE[dtype],
+                    tolerance=TOLERANCE[dtype],
+                    goals=[Goal("share of bandwidth", 1 / 1.3), FASTER])
+
+
+def nn(torch):
+    return torch.nn.functional
+
+
+def all_cases(quick):
+    lengths = [128, 512, 1024, 2048] if quick else [128, 512, 1024, 2048, 4096, 8192]
+    yield from linear_cases()
+    yield from attention_cases(lengths)
+    yield from memory_cases(8192 if quick else 65536, 512 if quick else 2048)
+
+
+def needed_seconds(case, ceilings):
+    """The time that the case takes at the machine's own ceilings, with all threads."""
+    if case.flops:
+        return case.flops / (ceilings[case.dtype]["all_threads"] * 1e9)
+    read, write, copy = (ceilings[k]["all_threads"] * 1e9 for k in ("read", "write", "copy"))
+    apart = case.reads / read + case.writes / write
+    both = min(case.reads, case.writes)  # a copy moves both ways at once
+    together = (2 * both / copy + (case.reads - both) / read + (case.writes - both) / write)
+    return min(apart, together)
+
+
+def largest_difference(found, expected):
+    """Over lists of tensors: the largest |found - expected| over the tensor's largest |expected|."""
+    worst = 0.0
+    for one, other in zip(found, expected, strict=True):
+        one, other = one.detach().double(), other.detach().double()
+        difference = (one - other).abs().max().item() / (other.abs().max().item() or 1.0)
+        worst = max(worst, math.inf if math.isnan(difference) else difference)
+    return worst

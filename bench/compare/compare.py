@@ -1,0 +1,157 @@
+"""Measures Glassformer side by side with PyTorch, in one run.
+
+Both work on the same numbers with the same number of threads; their results are compared before
+anything is timed; repetitions take turns, so that what else the machine does falls on both. Medians
+after a warm-up. The machine's own ceilings are measured first, in the same run.
+
+Exit status: 0, or 1 where results disagree. Goals that are missed are marked and do not fail.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cases
+import peer_probe
+import report
+import sides
+
+PAUSE = 0.005  # seconds; a side's threads spin for a moment after their work
+BURST = 0.02   # seconds of one turn, at least: short cases are repeated within it
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog="bench/compare/run", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="GLASSFORMER_COMPARE_PYTHON=PYTHON takes an interpreter that has the packages of "
+               "requirements.txt,\nin place of the virtual environment build/compare-venv.")
+    parser.add_argument("--only", metavar="PATTERN", action="append",
+                        help="only cases whose name matches, as in 'attention/*/forward'; "
+                             "may be repeated")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repetitions")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each side (default 2)")
+    parser.add_argument("--update", action="store_true",
+                        help="write the table into docs/performance.md")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2],
+                        help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def selected(arguments):
+    found = [case for case in cases.all_cases(arguments.quick)
+             if not arguments.only or any(fnmatch.fnmatch(case.name, pattern) or
+                                          fnmatch.fnmatch(case.name, f"*{pattern}*")
+                                          for pattern in arguments.only)]
+    if not found:
+        raise SystemExit(f"error: expected --only to match a case, found none: {arguments.only}")
+    return found
+
+
+def program(root, name):
+    path = root / "build/release/bin" / name
+    if not path.exists():
+        raise SystemExit(f"error: {path} not found; run make build")
+    return str(path)
+
+
+def measure_ceilings(root, threads):
+    done = subprocess.run([program(root, "glassformer_ceilings")], capture_output=True, text=True,
+                          check=True, env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+    return json.loads(done.stdout)
+
+
+def make_inputs(torch, case):
+    """The case's inputs; a scalar gradient stays float32, which is what a loss of ours is."""
+    torch.manual_seed(2017)
+    return [x.to(getattr(torch, case.dtype)) if x.is_floating_point() and x.dim() else x
+            for x in case.make(torch)]
+
+
+def validate(case, inputs, ours, theirs):
+    """Compares our results with torch's and, where they differ, with torch's in float64."""
+    for found, expected in zip(ours, theirs, strict=True):
+        if found.shape != expected.shape:
+            raise sides.Failed(f"shape {list(found.shape)}, expected {list(expected.shape)}")
+    worst = cases.largest_difference(ours, theirs)
+    if worst > case.tolerance:
+        exact = sides.exact(case, inputs)
+        worst = cases.largest_difference(ours, exact)
+        if worst > case.tolerance:
+            raise sides.Failed(f"off by {worst:.2g}, allowed {case.tolerance:g}")
+        print(f"{case.name}: torch is off by {cases.largest_difference(theirs, exact):.2g}, "
+              f"ours by {worst:.2g}", file=sys.stderr)
+
+
+def take_turns(ours, theirs, turns):
+    """Medians of both, in seconds."""
+    bursts = {}
+    for side in (ours, theirs):
+        warm = min(side.run(2))
+        bursts[side] = max(1, min(20, int(BURST / max(warm, 1e-6))))
+    times = {ours: [], theirs: []}
+    for turn in range(turns):
+        for side in ((ours, theirs) if turn % 2 else (theirs, ours)):
+            time.sleep(PAUSE)
+            times[side].append(statistics.median(side.run(bursts[side])))
+    return statistics.median(times[ours]), statistics.median(times[theirs])
+
+
+def measure(case, torch, ours, theirs, ceilings, turns):
+    inputs = make_inputs(torch, case)
+    result = report.Result(case)
+    try:
+        validate(case, inputs, ours.load(case, inputs), theirs.load(case, inputs))
+        result.ours, result.torch = take_turns(ours, theirs, turns)
+        result.needed = cases.needed_seconds(case, ceilings)
+        result.peak_bytes = ours.peak_bytes
+    except sides.Failed as failure:
+        result.failure = str(failure)
+    return result
+
+
+def main():
+    arguments = parse_arguments()
+    chosen = selected(arguments)
+    if arguments.list:
+        print("\n".join(case.name for case in chosen))
+        return 0
+    level = peer_probe.find_level()
+    if level:
+        os.environ[peer_probe.VARIABLE] = level
+    import torch  # Reads the variable when it is loaded.
+
+    print("measuring the machine", file=sys.stderr)
+    ceilings = measure_ceilings(arguments.root, arguments.threads)
+    ours = sides.Ours(torch, program(arguments.root, "glassformer_compare"), arguments.threads)
+    theirs = sides.Torch(torch, arguments.threads)
+    results = []
+    for case in chosen:
+        if case.op not in ours.cases:
+            print(f"{case.name}: not in this build, left out", file=sys.stderr)
+            continue
+        result = measure(case, torch, ours, theirs, ceilings, 5 if arguments.quick else 11)
+        print(report.line(result), file=sys.stderr)
+        results.append(result)
+    ours.close()
+
+    peer = f"PyTorch {torch.__version__}"
+    if level:
+        peer += (f" with {peer_probe.VARIABLE}={level}: beyond that it ends with an illegal "
+                 "instruction on this machine")
+    text = report.markdown(results, ceilings, peer, arguments.quick)
+    print(text)
+    if arguments.update:
+        report.update(arguments.root / "docs/performance.md", text)
+    return 1 if any(result.failure for result in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

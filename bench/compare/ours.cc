@@ -1,0 +1,186 @@
+// Our side of bench/compare: runs one case at a time for the Python side, which compares and times.
+//
+// One JSON object a line on stdin, one a line back on stdout, and it stays alive in between:
+//
+//   {"case": "softmax", "args": {}, "grad": [], "inputs": [{"path", "shape", "dtype"}],
+//    "outputs": "PREFIX", "repeats": 1}
+//
+// makes the case the current one, runs it `repeats` times and answers {"seconds": [...],
+// "peak_bytes": n, "outputs": [{"path", "shape", "dtype"}]}; peak_bytes is what the run needed
+// beside its inputs. A line without "case" runs the current one again; without "outputs" nothing is
+// written. Files are raw little-endian numbers. With "grad", the inputs whose gradients are wanted,
+// the last input is the gradient of the result, and only the backward is timed. {"list": true}
+// answers
+// {"cases": [...]}. Whatever goes wrong is answered as {"error": "..."}.
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "glassformer/glassformer.h"
+
+namespace glassformer::bench {
+namespace {
+
+using nlohmann::json;
+using Inputs = std::vector<Tensor>;
+using Run = std::function<Tensor()>;
+using Op = std::function<Run(const Inputs& in, const json& args)>;
+
+// The ops by the name of their case. Each makes what can be run again and again: what is done once
+// for many calls, such as packing a weight, is done before.
+const std::map<std::string, Op>& ops() {
+  static const std::map<std::string, Op> table = {
+      {"linear",
+       [](const Inputs& in, const json&) { return [=] { return linear(in[0], in[1], in[2]); }; }},
+      {"linear_packed",
+       [](const Inputs& in, const json&) {
+         return [=, weight = PackedWeight(in[1])] { return linear(in[0], weight, in[2]); };
+       }},
+      {"attention",
+       [](const Inputs& in, const json& args) {
+         AttentionOptions options;
+         options.causal = args.value("causal", false);
+         return [=] { return attention(in[0], in[1], in[2], options).output; };
+       }},
+      {"layer_norm", [](const Inputs& in,
+                        const json&) { return [=] { return layer_norm(in[0], in[1], in[2]); }; }},
+      {"rms_norm",
+       [](const Inputs& in, const json&) { return [=] { return rms_norm(in[0], in[1]); }; }},
+      {"gelu", [](const Inputs& in, const json&) { return [=] { return gelu(in[0]); }; }},
+      {"embedding",
+       [](const Inputs& in, const json&) { return [=] { return embedding(in[0], in[1]); }; }},
+      {"softmax", [](const Inputs& in, const json&) { return [=] { return softmax(in[0]); }; }},
+      {"log_softmax",
+       [](const Inputs& in, const json&) { return [=] { return log_softmax(in[0]); }; }},
+      {"cross_entropy",
+       [](const Inputs& in, const json&) { return [=] { return cross_entropy(in[0], in[1]); }; }},
+  };
+  return table;
+}
+
+DType dtype_from_name(const std::string& name) {
+  for (int i = 0; i < kDTypeCount; ++i)
+    if (name_of(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  throw ValueError("expected a dtype, found " + name);
+}
+
+Tensor read_tensor(const json& file) {
+  const Shape shape{std::span<const int64_t>(file.at("shape").get<std::vector<int64_t>>())};
+  Tensor x = empty(shape, {dtype_from_name(file.at("dtype").get<std::string>()), Device::kCpu});
+  const size_t bytes = static_cast<size_t>(x.count()) * size_of(x.dtype());
+  std::ifstream in(file.at("path").get<std::string>(), std::ios::binary);
+  std::vector<char> content(bytes);
+  if (!in.read(content.data(), static_cast<std::streamsize>(bytes)))
+    throw FileError("expected " + std::to_string(bytes) + " bytes in " + file.at("path").dump());
+  x.storage()->copy_in(0, content.data(), bytes);
+  return x;
+}
+
+json write_tensor(const Tensor& x_in, const std::string& path) {
+  const Tensor x = clone(x_in.detach());
+  std::vector<char> content(static_cast<size_t>(x.count()) * size_of(x.dtype()));
+  x.storage()->copy_out(content.data(), 0, content.size());
+  std::ofstream out(path, std::ios::binary);
+  if (!out.write(content.data(), static_cast<std::streamsize>(content.size())))
+    throw FileError("cannot write " + path);
+  return {{"path", path},
+          {"shape", std::vector<int64_t>(x.shape().begin(), x.shape().end())},
+          {"dtype", name_of(x.dtype())}};
+}
+
+// One case, ready to run any number of times.
+class Case {
+ public:
+  explicit Case(const json& request) {
+    const auto found = ops().find(request.at("case").get<std::string>());
+    if (found == ops().end()) throw UnsupportedError("expected a case of {\"list\": true}");
+    for (const json& file : request.at("inputs")) inputs_.push_back(read_tensor(file));
+    wanted_ = request.value("grad", std::vector<size_t>());
+    if (!wanted_.empty()) {
+      upstream_ = inputs_.back();
+      inputs_.pop_back();
+    }
+    for (const size_t i : wanted_) inputs_.at(i).set_requires_grad();
+    run_ = found->second(inputs_, request.value("args", json::object()));
+  }
+
+  // Seconds of one run; its results stay in outputs().
+  double run() {
+    outputs_.clear();
+    for (const size_t i : wanted_) inputs_[i].set_grad(Tensor());
+    const Tensor y = wanted_.empty() ? Tensor() : run_();
+    const size_t before = memory_stats(Device::kCpu).bytes_in_use;
+    reset_peak_memory(Device::kCpu);
+    const auto start = std::chrono::steady_clock::now();
+    if (wanted_.empty()) {
+      const NoGrad no_grad;
+      outputs_.push_back(run_());
+    } else {
+      backward({y}, {upstream_});
+    }
+    const auto end = std::chrono::steady_clock::now();
+    peak_bytes_ = memory_stats(Device::kCpu).peak_in_use - before;
+    for (const size_t i : wanted_) outputs_.push_back(inputs_[i].grad());
+    return std::chrono::duration<double>(end - start).count();
+  }
+
+  const std::vector<Tensor>& outputs() const { return outputs_; }
+  size_t peak_bytes() const { return peak_bytes_; }
+
+ private:
+  Run run_;
+  Inputs inputs_;
+  std::vector<size_t> wanted_;
+  Tensor upstream_;
+  std::vector<Tensor> outputs_;
+  size_t peak_bytes_ = 0;
+};
+
+json answer(const json& request, std::unique_ptr<Case>& current) {
+  if (request.contains("list")) {
+    json names = json::array();
+    for (const auto& [name, op] : ops()) names.push_back(name);
+    return {{"cases", names}};
+  }
+  if (request.contains("case")) {
+    current.reset();
+    release_cached_memory(Device::kCpu);
+    current = std::make_unique<Case>(request);
+  }
+  if (current == nullptr) throw ValueError("expected a case first");
+  json reply = {{"seconds", json::array()}, {"outputs", json::array()}};
+  for (int i = request.value("repeats", 1); i > 0; --i) reply["seconds"].push_back(current->run());
+  reply["peak_bytes"] = current->peak_bytes();
+  if (request.contains("outputs")) {
+    const auto prefix = request.at("outputs").get<std::string>();
+    for (const Tensor& x : current->outputs())
+      reply["outputs"].push_back(
+          write_tensor(x, prefix + std::to_string(reply["outputs"].size()) + ".bin"));
+  }
+  return reply;
+}
+
+}  // namespace
+}  // namespace glassformer::bench
+
+int main() {
+  std::unique_ptr<glassformer::bench::Case> current;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    nlohmann::json reply;
+    try {
+      reply = glassformer::bench::answer(nlohmann::json::parse(line), current);
+    } catch (const std::exception& error) {
+      reply = {{"error", error.what()}};
+    }
+    std::cout << reply.dump() << std::endl;
+  }
+}

@@ -1,0 +1,108 @@
+"""The two sides of a case: torch in this process, ours in a driver that answers JSON lines."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+
+class Failed(Exception):
+    """A side could not run the case."""
+
+
+class Ours:
+    """Talks to glassformer_compare (bench/compare/ours.cc)."""
+
+    def __init__(self, torch, program, threads):
+        self.torch = torch
+        shared = Path("/dev/shm")  # memory, where there is such a folder: inputs are large
+        self.folder = tempfile.TemporaryDirectory(
+            prefix="glassformer-compare-", dir=shared if os.access(shared, os.W_OK) else None)
+        self.process = subprocess.Popen(
+            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+        self.cases = set(self.ask({"list": True})["cases"])
+        self.peak_bytes = 0
+
+    def ask(self, request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"error: glassformer_compare died, status {self.process.wait()}")
+        reply = json.loads(line)
+        if "error" in reply:
+            raise Failed(reply["error"])
+        return reply
+
+    def load(self, case, inputs):
+        """Makes `case` the current one and gives its results."""
+        files = [self.write(f"{i}.bin", x) for i, x in enumerate(inputs)]
+        try:
+            reply = self.ask({"case": case.op, "args": case.args, "grad": case.grad,
+                              "inputs": files, "outputs": f"{self.folder.name}/out", "repeats": 1})
+            self.peak_bytes = reply["peak_bytes"]
+            return [self.read(file) for file in reply["outputs"]]
+        finally:
+            for file in Path(self.folder.name).iterdir():
+                file.unlink()
+
+    def run(self, repeats):
+        return self.ask({"repeats": repeats})["seconds"]
+
+    def write(self, name, x):
+        path = f"{self.folder.name}/{name}"
+        dtype = str(x.dtype).removeprefix("torch.")
+        raw = x.contiguous().flatten().view(self.torch.uint8) if x.dim() else x.reshape(1)
+        raw.view(self.torch.uint8).numpy().tofile(path)
+        return {"path": path, "shape": list(x.shape), "dtype": dtype}
+
+    def read(self, file):
+        size = Path(file["path"]).stat().st_size
+        content = bytearray(Path(file["path"]).read_bytes()) if size else bytearray()
+        x = self.torch.frombuffer(content, dtype=getattr(self.torch, file["dtype"]))
+        return x.reshape(file["shape"])
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+class Torch:
+    def __init__(self, torch, threads):
+        self.torch = torch
+        torch.set_num_threads(threads)
+
+    def load(self, case, inputs):
+        self.case = case
+        self.inputs = inputs[:-1] if case.grad else inputs
+        self.upstream = inputs[-1] if case.grad else None
+        self.wanted = [self.inputs[i].requires_grad_() for i in case.grad]
+        return self.run_once()[1]
+
+    def run_once(self):
+        """(seconds, results)."""
+        if not self.case.grad:
+            with self.torch.no_grad():
+                start = time.perf_counter()
+                y = self.case.torch(self.torch, self.inputs)
+                return time.perf_counter() - start, [y]
+        y = self.case.torch(self.torch, self.inputs)
+        upstream = self.upstream.to(y.dtype)
+        start = time.perf_counter()
+        gradients = self.torch.autograd.grad(y, self.wanted, upstream)
+        return time.perf_counter() - start, list(gradients)
+
+    def run(self, repeats):
+        return [self.run_once()[0] for _ in range(repeats)]
+
+
+def exact(case, inputs):
+    """The case's results by torch in float64."""
+    import torch
+
+    side = Torch(torch, torch.get_num_threads())
+    return side.load(case, [x.detach().double() if x.is_floating_point() else x for x in inputs])

@@ -1,0 +1,7 @@
+#include "glassformer/base/version.h"
+
+namespace glassformer {
+
+const char* version() { return GLASSFORMER_VERSION; }
+
+}  // namespace glassformer
