@@ -1,5 +1,7 @@
 #include "glassformer/ops/patches.h"
 
+#include "glassformer/ops/linear.h"
+#include "glassformer/ops/view.h"
 #include "kernels/patches.h"
 #include "ops/common.h"
 
@@ -27,6 +29,20 @@ Tensor extract_patches(const Tensor& image_in, int64_t height, int64_t width) {
              return std::vector{dimage};
            });
   return y;
+}
+
+Tensor patch_embedding(const Tensor& image, const Tensor& weight, const Tensor& bias) {
+  constexpr const char* kOp = "patch_embedding";
+  check_floating(kOp, "image", image);
+  check_rank(kOp, "image", image, 4);
+  check_rank(kOp, "weight", weight, 4);
+  check_same_device(kOp, {{"image", image}, {"weight", weight}, {"bias", bias}});
+  check_same_dtype(kOp, {{"image", image}, {"weight", weight}, {"bias", bias}});
+  require<ShapeError>(weight.size(1) == image.size(1),
+                      "{}: expected weight of {} channels like image, found shape {}", kOp,
+                      image.size(1), weight.shape().str());
+  return linear(extract_patches(image, weight.size(2), weight.size(3)), flatten(weight, 1, 3),
+                bias);
 }
 
 }  // namespace glassformer

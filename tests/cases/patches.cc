@@ -10,6 +10,9 @@ std::vector<OpCase> cases_patches() {
       return std::vector{extract_patches(in[0], height, width)};
     };
   };
+  const auto embed = [](const std::vector<Tensor>& in) {
+    return std::vector{patch_embedding(in[0], in[1], in[2])};
+  };
   return {
       {.op = "extract_patches",
        .name = "vit",
@@ -25,6 +28,10 @@ std::vector<OpCase> cases_patches() {
        .name = "no_images",
        .inputs = {{{0, 3, 4, 4}}},
        .run = patches(2, 2)},
+      {.op = "patch_embedding",
+       .name = "oblong",
+       .inputs = {{{2, 3, 6, 10}}, {{7, 3, 3, 5}, Values::kSmall}, {{7}}},
+       .run = embed},
   };
 }
 
