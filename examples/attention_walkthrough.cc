@@ -1,14 +1,14 @@
 // Attention by hand, on three words, with every step named and printed as a person would write it,
 // and at the end the difference from the fused kernel.
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "glassformer/glassformer.h"
 
@@ -113,7 +113,8 @@ int main() {
       return most;
     };
     fmt::print("\nThe fused kernel does all of this in one pass and never holds the weights:\n");
-    fmt::print("  largest difference of the outputs        {:.1e}\n", largest(fused.output, output));
+    fmt::print("  largest difference of the outputs        {:.1e}\n",
+               largest(fused.output, output));
     fmt::print("  of the weights it gives back when asked  {:.1e}\n\n",
                largest(recomputed, weights));
     softmax_figure();

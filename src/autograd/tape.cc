@@ -38,9 +38,8 @@ struct OlderFirst {
     return a->number < b->number;
   }
 };
-using Frontier =
-    std::priority_queue<std::shared_ptr<TapeNode>, std::vector<std::shared_ptr<TapeNode>>,
-                        OlderFirst>;
+using Frontier = std::priority_queue<std::shared_ptr<TapeNode>,
+                                     std::vector<std::shared_ptr<TapeNode>>, OlderFirst>;
 
 // Delivers a gradient to a leaf or to the pending outputs of the node that made the tensor.
 class Walk {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "glassformer/base/error.h"
 

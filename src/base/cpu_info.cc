@@ -5,10 +5,9 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
+#include <cstdint>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cstdint>
 #endif
 
 namespace glassformer {

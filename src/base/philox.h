@@ -40,8 +40,6 @@ inline uint32_t dropout_threshold(double p) {
 }
 
 // A word as a number in [0, 1), with the 24 bits that float32 holds exactly.
-inline float uniform_from_word(uint32_t word) {
-  return static_cast<float>(word >> 8) * 0x1p-24F;
-}
+inline float uniform_from_word(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24F; }
 
 }  // namespace glassformer

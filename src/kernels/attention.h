@@ -30,7 +30,7 @@ struct AttentionInputs {
 
 struct AttentionParams {
   double scale = 1;
-  double softcap = 0;         // none
+  double softcap = 0;  // none
   bool causal = false;
   int64_t window_left = -1;   // open
   int64_t window_right = -1;  // open
@@ -51,9 +51,9 @@ inline constexpr Kernel<void(const Tensor& query, const AttentionInputs& in, con
 // What the backward reads and writes. The gradients are contiguous, but d_query, d_key and d_value
 // may have any strides with a contiguous last axis.
 struct AttentionGradients {
-  Tensor output, lse;      // of the forward
-  Tensor d_output;         // last axis contiguous
-  Tensor d_lse;            // Acc, like lse; undefined where no gradient comes from it
+  Tensor output, lse;  // of the forward
+  Tensor d_output;     // last axis contiguous
+  Tensor d_lse;        // Acc, like lse; undefined where no gradient comes from it
   Tensor d_query, d_key, d_value;
   // Acc, rank 4, with size 1 where the bias was broadcast; undefined where it is not wanted.
   Tensor d_bias;

@@ -9,8 +9,9 @@
 
 namespace glassformer {
 
-// Throws IndexError for the first of `indices` (int64, contiguous, in host memory) that is neither in
-// [0, limit) nor equal to `ignored`, with its place and its value. For kernels, before they use any.
+// Throws IndexError for the first of `indices` (int64, contiguous, in host memory) that is neither
+// in [0, limit) nor equal to `ignored`, with its place and its value. For kernels, before they use
+// any.
 inline void check_indices(const char* op, const char* argument, const Tensor& indices,
                           int64_t limit, std::optional<int64_t> ignored = std::nullopt) {
   const int64_t* values = input<int64_t>(indices);

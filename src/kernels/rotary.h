@@ -4,7 +4,8 @@
 
 namespace glassformer {
 
-// cos[p, i] = scaling cos(p inverse[i]), sin likewise: [positions, pairs]; inverse [pairs], float32.
+// cos[p, i] = scaling cos(p inverse[i]), sin likewise: [positions, pairs]; inverse [pairs],
+// float32.
 inline constexpr Kernel<void(const Tensor& cos, const Tensor& sin, const Tensor& inverse,
                              double scaling)>
     kRotaryTable{"rotary_table"};

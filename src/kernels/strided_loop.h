@@ -83,8 +83,7 @@ class StridedLoop {
 inline Strides broadcast_strides(const Tensor& x, const Shape& shape) {
   Strides strides = Dims::filled(shape.rank(), 0);
   const int lead = shape.rank() - x.rank();
-  for (int i = 0; i < x.rank(); ++i)
-    strides[lead + i] = x.shape()[i] == 1 ? 0 : x.strides()[i];
+  for (int i = 0; i < x.rank(); ++i) strides[lead + i] = x.shape()[i] == 1 ? 0 : x.strides()[i];
   return strides;
 }
 

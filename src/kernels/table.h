@@ -41,8 +41,8 @@ bool is_supported(const Kernel<Signature>& kernel, Device device, DType dtype) {
   return find_kernel(kernel.name, device, dtype) != nullptr;
 }
 
-// Opens the memory of one argument for as long as the kernel runs: a tensor, a struct that lists its
-// tensors(), or something with no memory at all.
+// Opens the memory of one argument for as long as the kernel runs: a tensor, a struct that lists
+// its tensors(), or something with no memory at all.
 template <class Argument>
 class OpenMemory {
  public:

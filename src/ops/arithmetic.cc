@@ -80,9 +80,8 @@ Tensor affine(const Tensor& x, double scale, double shift) {
   Tensor y = empty_like(x);
   call(kAffine, x, y, scale, shift);
   if (needs_grad(x))
-    record("affine", {x}, {y}, [scale](const std::vector<Tensor>& dy) {
-      return std::vector{affine(dy[0], scale, 0)};
-    });
+    record("affine", {x}, {y},
+           [scale](const std::vector<Tensor>& dy) { return std::vector{affine(dy[0], scale, 0)}; });
   return y;
 }
 

@@ -60,13 +60,21 @@ Tensor lengths_argument(const char* name, const Tensor& x, const Tensor& query, 
   return contiguous(cast(x, DType::kInt64));
 }
 
+bool broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int i = 1; i <= from.rank(); ++i) {
+    const int64_t size = from[from.rank() - i];
+    if (size != 1 && size != to[to.rank() - i]) return false;
+  }
+  return true;
+}
+
 // Checked against [B, H, Tq, Tk] and given rank 4.
 Tensor to_rank_four(const char* name, const Tensor& x, const Tensor& query, const Shape& scores) {
   check_same_device(kOp, {{"query", query}, {name, x}});
-  require<ShapeError>(
-      x.rank() <= 4 && broadcast_shapes(kOp, x.shape(), scores) == scores,
-      "attention: expected {} of a shape that broadcasts to {}, found {}", name, scores.str(),
-      x.shape().str());
+  require<ShapeError>(broadcasts_to(x.shape(), scores),
+                      "attention: expected {} of a shape that broadcasts to {}, found {}", name,
+                      scores.str(), x.shape().str());
   Tensor y = x;
   while (y.rank() < 4) y = unsqueeze(y, 0);
   return y;
@@ -93,8 +101,7 @@ void prepare_bias(Prepared& call, const AttentionOptions& options, const Shape& 
   }
   if (options.bias.defined()) {
     check_floating(kOp, "bias", options.bias);
-    const Tensor bias =
-        cast(to_rank_four("bias", options.bias, call.query, scores), accumulator);
+    const Tensor bias = cast(to_rank_four("bias", options.bias, call.query, scores), accumulator);
     call.bias = call.bias.defined() ? add(call.bias, bias) : bias;
   }
   if (call.bias.defined()) call.in.bias = expand(call.bias.detach(), scores);
@@ -142,13 +149,9 @@ Prepared prepare(const Tensor& query, const Tensor& key, const Tensor& value,
   const double size = static_cast<double>(query.size(3));
   const double scale = options.scale.value_or(size > 0 ? 1 / std::sqrt(size) : 1);
   require<ValueError>(std::isfinite(scale), "attention: expected a finite scale, found {}", scale);
-  call.params = {scale,
-                 options.softcap,
-                 options.causal,
-                 options.window_left,
-                 options.window_right,
-                 options.dropout,
-                 options.random};
+  call.params = {
+      scale,           options.softcap, options.causal, options.window_left, options.window_right,
+      options.dropout, options.random};
   prepare_bias(call, options, {query.size(0), query.size(1), query.size(2), key.size(2)});
   prepare_places(call, options);
   return call;
@@ -205,8 +208,8 @@ AttentionResult attention(const Tensor& query, const Tensor& key, const Tensor& 
   const Tensor& q = prepared.query;
   require<ShapeError>(!options.query_starts.defined() || q.size(0) == 1,
                       "attention: expected batch 1 for packed sequences, found {}", q.size(0));
-  const Tensor output = empty_heads_inside(q.size(0), q.size(1), q.size(2), value.size(3),
-                                           q.options());
+  const Tensor output =
+      empty_heads_inside(q.size(0), q.size(1), q.size(2), value.size(3), q.options());
   const Tensor lse =
       empty({q.size(0), q.size(1), q.size(2)}, {accumulator_of(q.dtype()), q.device()});
   call(kAttention, q, prepared.in, output, lse, prepared.params);
@@ -247,8 +250,8 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& l
   };
   const Tensor head_list = indices("heads", heads, q.size(1));
   const Tensor row_list = indices("queries", queries, q.size(2));
-  const Tensor weights = empty({q.size(0), head_list.count(), row_list.count(), key.size(2)},
-                               log_sum_exp.options());
+  const Tensor weights =
+      empty({q.size(0), head_list.count(), row_list.count(), key.size(2)}, log_sum_exp.options());
   call(kAttentionWeights, q, prepared.in, contiguous(log_sum_exp), head_list, row_list, weights,
        prepared.params);
   return weights;

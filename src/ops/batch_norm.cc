@@ -57,8 +57,8 @@ Tensor batch_norm(const Tensor& x_in, const Tensor& weight_in, const Tensor& bia
                   const BatchNormOptions& options) {
   check(x_in, weight_in, bias_in, running_mean, running_var, options);
   const int64_t channels = x_in.size(1);
-  const Tensor x = reshape(contiguous(x_in), {x_in.size(0), channels,
-                                              count_of(x_in.shape().without(0).without(0))});
+  const Tensor x = reshape(contiguous(x_in),
+                           {x_in.size(0), channels, count_of(x_in.shape().without(0).without(0))});
   const Tensor weight = weight_in.defined() ? contiguous(weight_in) : Tensor();
   const Tensor bias = bias_in.defined() ? contiguous(bias_in) : Tensor();
   const Tensor rstd = empty({channels}, {accumulation_dtype(x.dtype()), x.device()});

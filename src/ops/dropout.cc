@@ -23,9 +23,8 @@ Tensor dropout(const Tensor& x, double p, RandomKey key) {
   if (p == 0) return x;
   Tensor y = compute(x, p, key);
   if (needs_grad(x))
-    record("dropout", {x}, {y}, [p, key](const std::vector<Tensor>& dy) {
-      return std::vector{compute(dy[0], p, key)};
-    });
+    record("dropout", {x}, {y},
+           [p, key](const std::vector<Tensor>& dy) { return std::vector{compute(dy[0], p, key)}; });
   return y;
 }
 

@@ -133,11 +133,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
                call(kActivateBackward, keep_z.get(), contiguous(dy[0]), dz, activation);
              }
              const Tensor x = keep_x.get(), weight = keep_weight.get();
-             return std::vector{need_x ? product(dz, weight) : Tensor(),
-                                need_weight ? product(transpose(dz, 0, 1), x) : Tensor(),
-                                need_bias ? reshape(sum_to(dz, {1, dz.size(1)}), {dz.size(1)})
-                                          : Tensor(),
-                                dy[0]};
+             return std::vector{
+                 need_x ? product(dz, weight) : Tensor(),
+                 need_weight ? product(transpose(dz, 0, 1), x) : Tensor(),
+                 need_bias ? reshape(sum_to(dz, {1, dz.size(1)}), {dz.size(1)}) : Tensor(), dy[0]};
            });
   }
   return reshape(y, with_last(x.shape(), weight.size(0)));

@@ -65,8 +65,7 @@ LayerNormResult layer_norm_with_statistics(const Tensor& x_in, const Tensor& wei
              const Tensor row = empty({x.size(-1)}, x.options());
              Tensor dx = empty_if(need_x, x);
              Tensor dweight = empty_if(need_weight, row), dbias = empty_if(need_bias, row);
-             call(kLayerNormBackward, contiguous(dy[0]), x, weight, mean, rstd, dx, dweight,
-                  dbias);
+             call(kLayerNormBackward, contiguous(dy[0]), x, weight, mean, rstd, dx, dweight, dbias);
              return std::vector{dx, dweight, dbias};
            });
   return {reshape(y, x_in.shape()), reshape(mean, per_row), reshape(rstd, per_row)};

@@ -17,8 +17,7 @@ Tensor extract_patches(const Tensor& image_in, int64_t height, int64_t width) {
                       "{}: expected an image that patches of {}×{} divide evenly, found shape {}",
                       kOp, height, width, image_in.shape().str());
   const Tensor image = contiguous(image_in);
-  Tensor y = empty({image.size(0), down * across, image.size(1) * height * width},
-                   image.options());
+  Tensor y = empty({image.size(0), down * across, image.size(1) * height * width}, image.options());
   call(kExtractPatches, image, y, PatchSize{height, width});
   if (needs_grad(image))
     record(kOp, {image}, {y},

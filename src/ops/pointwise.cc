@@ -21,10 +21,9 @@ Tensor compute(const char* name, Unary op, const Tensor& x_in) {
 void record_slope(const char* name, const Tensor& x, const Tensor& y, const Tensor& saved,
                   Tensor (*slope)(const Tensor& dy, const Tensor& saved)) {
   if (!needs_grad(x)) return;
-  record(name, {x}, {y},
-         [slope, keep = SavedTensor(name, saved)](const std::vector<Tensor>& dy) {
-           return std::vector{slope(dy[0], keep.get())};
-         });
+  record(name, {x}, {y}, [slope, keep = SavedTensor(name, saved)](const std::vector<Tensor>& dy) {
+    return std::vector{slope(dy[0], keep.get())};
+  });
 }
 
 }  // namespace
@@ -86,9 +85,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
            [keep = SavedTensor("where", condition), sa = a.shape(), sb = b.shape(),
             need_a = needs_grad(a), need_b = needs_grad(b)](const std::vector<Tensor>& dy) {
              const Tensor condition = keep.get(), none = zeros({}, dy[0].options());
-             return std::vector{
-                 need_a ? sum_to(where(condition, dy[0], none), sa) : Tensor(),
-                 need_b ? sum_to(where(condition, none, dy[0]), sb) : Tensor()};
+             return std::vector{need_a ? sum_to(where(condition, dy[0], none), sa) : Tensor(),
+                                need_b ? sum_to(where(condition, none, dy[0]), sb) : Tensor()};
            });
   return y;
 }

@@ -24,10 +24,10 @@ Tensor sinusoidal_positions(int64_t length, int64_t dim, const SinusoidalOptions
 Tensor learned_positions(const Tensor& table, int64_t length, int64_t offset) {
   constexpr const char* kOp = "learned_positions";
   check_rank(kOp, "table", table, 2);
-  require<IndexError>(length >= 0 && offset >= 0 && length <= table.size(0) &&
-                          offset <= table.size(0) - length,
-                      "{}: expected positions from 0 to {}, found {} of them from {} on", kOp,
-                      table.size(0) - 1, length, offset);
+  require<IndexError>(
+      length >= 0 && offset >= 0 && length <= table.size(0) && offset <= table.size(0) - length,
+      "{}: expected positions from 0 to {}, found {} of them from {} on", kOp, table.size(0) - 1,
+      length, offset);
   return slice(table, 0, offset, offset + length);
 }
 

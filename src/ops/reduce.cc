@@ -23,12 +23,11 @@ Largest largest(const char* op, const Tensor& x_in, int axis_in) {
   Tensor indices = empty(rows, {DType::kInt64, x.device()});
   call(kMaxOfRows, x, values, indices);
   if (needs_grad(x))
-    record(op, {x}, {values},
-           [shape = x.shape(), indices](const std::vector<Tensor>& dy) {
-             Tensor dx = empty(shape, dy[0].options());
-             call(kMaxOfRowsBackward, contiguous(dy[0]), indices, dx);
-             return std::vector{dx};
-           });
+    record(op, {x}, {values}, [shape = x.shape(), indices](const std::vector<Tensor>& dy) {
+      Tensor dx = empty(shape, dy[0].options());
+      call(kMaxOfRowsBackward, contiguous(dy[0]), indices, dx);
+      return std::vector{dx};
+    });
   return {transpose(values, axis, -1), transpose(indices, axis, -1)};
 }
 

@@ -111,13 +111,13 @@ Tensor relative_bias(const Tensor& table_in, const Tensor& buckets_in) {
   Tensor y = empty({table.size(1), buckets.size(0), buckets.size(1)}, table.options());
   call(kRelativeBias, table, buckets, y);
   if (needs_grad(table))
-    record(kOp, {table}, {y},
-           [keep = SavedTensor(kOp, buckets),
-            shape = table.shape()](const std::vector<Tensor>& dy) {
-             Tensor dtable = empty(shape, dy[0].options());
-             call(kRelativeBiasBackward, contiguous(dy[0]), keep.get(), dtable);
-             return std::vector{dtable};
-           });
+    record(
+        kOp, {table}, {y},
+        [keep = SavedTensor(kOp, buckets), shape = table.shape()](const std::vector<Tensor>& dy) {
+          Tensor dtable = empty(shape, dy[0].options());
+          call(kRelativeBiasBackward, contiguous(dy[0]), keep.get(), dtable);
+          return std::vector{dtable};
+        });
   return y;
 }
 

@@ -15,8 +15,8 @@ namespace {
 constexpr const char* kOp = "rotary_frequencies";
 
 void check_positive(const char* field, double value) {
-  require<ValueError>(value > 0 && std::isfinite(value),
-                      "{}: expected {} greater than 0, found {}", kOp, field, value);
+  require<ValueError>(value > 0 && std::isfinite(value), "{}: expected {} greater than 0, found {}",
+                      kOp, field, value);
 }
 
 void check(const RotarySpec& spec) {
@@ -40,10 +40,10 @@ void check(const RotarySpec& spec) {
   }
   if (spec.scaling == Scaling::kLlama3) {
     check_positive("low_freq_factor", spec.low_freq_factor);
-    require<ValueError>(spec.high_freq_factor > spec.low_freq_factor &&
-                            std::isfinite(spec.high_freq_factor),
-                        "{}: expected high_freq_factor over low_freq_factor = {}, found {}", kOp,
-                        spec.low_freq_factor, spec.high_freq_factor);
+    require<ValueError>(
+        spec.high_freq_factor > spec.low_freq_factor && std::isfinite(spec.high_freq_factor),
+        "{}: expected high_freq_factor over low_freq_factor = {}, found {}", kOp,
+        spec.low_freq_factor, spec.high_freq_factor);
   }
 }
 

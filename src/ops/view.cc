@@ -48,8 +48,8 @@ Shape resolve(const Tensor& x, Shape shape) {
     if (shape[i] == -1 && open < 0) {
       open = i;
     } else {
-      require<ShapeError>(shape[i] >= 0, "reshape: expected sizes of at least 0 and one -1, found {}",
-                          shape.str());
+      require<ShapeError>(
+          shape[i] >= 0, "reshape: expected sizes of at least 0 and one -1, found {}", shape.str());
       known *= shape[i];
     }
   }
@@ -74,8 +74,8 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
 Tensor permute(const Tensor& x, const std::vector<int>& axes) {
   check_defined("permute", "x", x);
   require<ShapeError>(static_cast<int>(axes.size()) == x.rank(),
-                      "permute: expected {} axes for shape {}, found {}", x.rank(),
-                      x.shape().str(), axes.size());
+                      "permute: expected {} axes for shape {}, found {}", x.rank(), x.shape().str(),
+                      axes.size());
   Shape shape;
   Strides strides;
   std::vector<int> back(axes.size(), -1);
@@ -89,9 +89,8 @@ Tensor permute(const Tensor& x, const std::vector<int>& axes) {
   }
   Tensor y = x.view(shape, strides, x.offset());
   if (needs_grad(x))
-    record("permute", {x}, {y}, [back](const std::vector<Tensor>& dy) {
-      return std::vector{permute(dy[0], back)};
-    });
+    record("permute", {x}, {y},
+           [back](const std::vector<Tensor>& dy) { return std::vector{permute(dy[0], back)}; });
   return y;
 }
 
@@ -104,8 +103,8 @@ Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end, int64_t step
   end = std::clamp<int64_t>(end < 0 ? end + size : end, begin, size);
   const int64_t length = (end - begin + step - 1) / step;
   const int64_t start = length == 0 ? x.offset() : x.offset() + begin * x.strides()[axis];
-  Tensor y = x.view(x.shape().with(axis, length),
-                    x.strides().with(axis, x.strides()[axis] * step), start);
+  Tensor y =
+      x.view(x.shape().with(axis, length), x.strides().with(axis, x.strides()[axis] * step), start);
   if (needs_grad(x))
     record("slice", {x}, {y},
            [shape = x.shape(), axis, begin, end, step](const std::vector<Tensor>& dy) {
@@ -132,9 +131,8 @@ Tensor unsqueeze(const Tensor& x, int axis) {
   axis = normalize_axis("unsqueeze", axis, x.rank() + 1);
   Tensor y = x.view(x.shape().inserted(axis, 1), x.strides().inserted(axis, 1), x.offset());
   if (needs_grad(x))
-    record("unsqueeze", {x}, {y}, [axis](const std::vector<Tensor>& dy) {
-      return std::vector{squeeze(dy[0], axis)};
-    });
+    record("unsqueeze", {x}, {y},
+           [axis](const std::vector<Tensor>& dy) { return std::vector{squeeze(dy[0], axis)}; });
   return y;
 }
 
@@ -146,9 +144,8 @@ Tensor squeeze(const Tensor& x, int axis) {
                       x.shape().str(), x.shape()[axis]);
   Tensor y = x.view(x.shape().without(axis), x.strides().without(axis), x.offset());
   if (needs_grad(x))
-    record("squeeze", {x}, {y}, [axis](const std::vector<Tensor>& dy) {
-      return std::vector{unsqueeze(dy[0], axis)};
-    });
+    record("squeeze", {x}, {y},
+           [axis](const std::vector<Tensor>& dy) { return std::vector{unsqueeze(dy[0], axis)}; });
   return y;
 }
 
@@ -170,9 +167,8 @@ Tensor reshape(const Tensor& x, const Shape& shape_in) {
   check_defined("reshape", "x", x);
   const Shape shape = resolve(x, shape_in);
   if (shape == x.shape()) return x;
-  const std::optional<Strides> strides = x.is_contiguous() || x.count() == 0
-                                             ? contiguous_strides(shape)
-                                             : strides_for(x, shape);
+  const std::optional<Strides> strides =
+      x.is_contiguous() || x.count() == 0 ? contiguous_strides(shape) : strides_for(x, shape);
   if (!strides) return reshape(contiguous(x), shape);
   Tensor y = x.view(shape, *strides, x.offset());
   if (needs_grad(x))
@@ -207,14 +203,14 @@ std::vector<Tensor> split(const Tensor& x, int axis, const std::vector<int64_t>&
   int64_t begin = 0;
   for (int64_t size : sizes) {
     require<ShapeError>(size >= 0 && size <= x.shape()[axis] - begin,
-                        "split: expected sizes that add up to {}, found {} at {}",
-                        x.shape()[axis], size, begin);
+                        "split: expected sizes that add up to {}, found {} at {}", x.shape()[axis],
+                        size, begin);
     pieces.push_back(slice(x, axis, begin, begin + size));
     begin += size;
   }
   require<ShapeError>(begin == x.shape()[axis],
-                      "split: expected sizes that add up to {}, found a sum of {}",
-                      x.shape()[axis], begin);
+                      "split: expected sizes that add up to {}, found a sum of {}", x.shape()[axis],
+                      begin);
   return pieces;
 }
 

@@ -1,12 +1,11 @@
 #include "tensor/host_memory.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/check.h"
 
@@ -51,8 +50,7 @@ void protect(const void* data, size_t bytes, int how) {
 
 void* allocate_ref(size_t bytes) {
   if (bytes > SIZE_MAX / 2) return nullptr;
-  void* data =
-      mmap(nullptr, whole_pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* data = mmap(nullptr, whole_pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return data == MAP_FAILED ? nullptr : data;
 }
 void release_ref(void* data, size_t bytes) noexcept { munmap(data, whole_pages(bytes)); }

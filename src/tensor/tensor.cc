@@ -62,9 +62,8 @@ void gather(const From* base, const Tensor& view, std::vector<To>& out) {
 
 template <class To>
 void gather_any(const std::byte* base, const Tensor& view, std::vector<To>& out) {
-  visit_dtype(view.dtype(), [&]<class From>(From) {
-    gather(reinterpret_cast<const From*>(base), view, out);
-  });
+  visit_dtype(view.dtype(),
+              [&]<class From>(From) { gather(reinterpret_cast<const From*>(base), view, out); });
 }
 
 }  // namespace
@@ -214,8 +213,7 @@ Tensor from_span(std::span<const T> values, const Shape& shape, Device device) {
   require<ShapeError>(static_cast<int64_t>(values.size()) == tensor.count(),
                       "from_span: expected {} values for shape {}, found {}", tensor.count(),
                       shape.str(), values.size());
-  if (!values.empty())
-    tensor.storage()->copy_in(0, values.data(), values.size_bytes());
+  if (!values.empty()) tensor.storage()->copy_in(0, values.data(), values.size_bytes());
   return tensor;
 }
 template Tensor from_span(std::span<const float>, const Shape&, Device);

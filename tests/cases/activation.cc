@@ -10,7 +10,9 @@ std::vector<OpCase> cases_activation() {
        {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
         Activation::kSilu, Activation::kSigmoid, Activation::kTanh}) {
     const std::string name = name_of(f);
-    const auto plain = [f](const std::vector<Tensor>& in) { return std::vector{activate(in[0], f)}; };
+    const auto plain = [f](const std::vector<Tensor>& in) {
+      return std::vector{activate(in[0], f)};
+    };
     const auto two = [f](const std::vector<Tensor>& in) {
       return std::vector{gated(in[0], in[1], f)};
     };
@@ -18,7 +20,10 @@ std::vector<OpCase> cases_activation() {
       return std::vector{gated_packed(in[0], f)};
     };
     if (f != Activation::kNone)
-      cases.push_back({.op = "activation", .name = name, .inputs = {{{3, 5, 7}}}, .run = plain,
+      cases.push_back({.op = "activation",
+                       .name = name,
+                       .inputs = {{{3, 5, 7}}},
+                       .run = plain,
                        .bench_inputs = {{{4096, 4096}}}});
     cases.push_back({.op = "gated", .name = name, .inputs = {{{3, 37}}, {{3, 37}}}, .run = two});
     cases.push_back({.op = "gated_packed", .name = name, .inputs = {{{2, 3, 38}}}, .run = packed});
@@ -41,13 +46,19 @@ std::vector<OpCase> cases_activation() {
       cases.end(),
       {{.op = "activation", .name = "empty", .inputs = {{{0, 3}}}, .run = relu_only},
        {.op = "activation", .name = "scalar", .inputs = {{{}}}, .run = relu_only},
-       {.op = "gated", .name = "wide", .inputs = {{{2, 64}}, {{2, 64}}}, .run = silu_gated,
+       {.op = "gated",
+        .name = "wide",
+        .inputs = {{{2, 64}}, {{2, 64}}},
+        .run = silu_gated,
         .bench_inputs = {{{2048, 4096}}, {{2048, 4096}}}},
        {.op = "gated", .name = "up_only", .inputs = {fixed, {{4, 19}}}, .run = up_only},
        {.op = "gated", .name = "gate_only", .inputs = {{{4, 19}}, fixed}, .run = gate_only},
        {.op = "gated", .name = "no_rows", .inputs = {{{0, 3}}, {{0, 3}}}, .run = silu_gated},
        {.op = "gated", .name = "no_columns", .inputs = {{{3, 0}}, {{3, 0}}}, .run = silu_gated},
-       {.op = "gated_packed", .name = "wide", .inputs = {{{2, 64}}}, .run = silu_packed,
+       {.op = "gated_packed",
+        .name = "wide",
+        .inputs = {{{2, 64}}},
+        .run = silu_packed,
         .bench_inputs = {{{2048, 8192}}}},
        {.op = "gated_packed", .name = "empty", .inputs = {{{3, 0}}}, .run = silu_packed}});
   return cases;

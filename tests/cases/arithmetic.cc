@@ -11,7 +11,9 @@ using Op = Tensor (*)(const Tensor&, const Tensor&);
 
 OpCase binary(const char* op, const char* name, Op f, Shape a, Shape b) {
   const Values second = f == static_cast<Op>(divide) ? Values::kPositive : Values::kNormal;
-  return {.op = op, .name = name, .inputs = {{a}, {b, second}},
+  return {.op = op,
+          .name = name,
+          .inputs = {{a}, {b, second}},
           .run = [f](const std::vector<Tensor>& in) { return std::vector{f(in[0], in[1])}; }};
 }
 
@@ -68,15 +70,22 @@ std::vector<OpCase> cases_arithmetic() {
                            left ? Shape{3, 37} : Shape{1}));
     cases.back().gradient = false;
   }
-  cases.insert(
-      cases.end(),
-      {{.op = "affine", .name = "plain", .inputs = {{{3, 5, 7}}}, .run = grown,
-        .bench_inputs = {{large}}},
-       {.op = "affine", .name = "empty", .inputs = {{{0}}}, .run = grown},
-       {.op = "in_place", .name = "row", .inputs = {{{3, 35}}, {{35}}}, .run = in_place,
-        .gradient = false},
-       {.op = "in_place", .name = "strided", .inputs = {{{6, 5}}, {{5, 6}}},
-        .run = in_place_strided, .gradient = false}});
+  cases.insert(cases.end(), {{.op = "affine",
+                              .name = "plain",
+                              .inputs = {{{3, 5, 7}}},
+                              .run = grown,
+                              .bench_inputs = {{large}}},
+                             {.op = "affine", .name = "empty", .inputs = {{{0}}}, .run = grown},
+                             {.op = "in_place",
+                              .name = "row",
+                              .inputs = {{{3, 35}}, {{35}}},
+                              .run = in_place,
+                              .gradient = false},
+                             {.op = "in_place",
+                              .name = "strided",
+                              .inputs = {{{6, 5}}, {{5, 6}}},
+                              .run = in_place_strided,
+                              .gradient = false}});
   return cases;
 }
 

@@ -11,7 +11,10 @@ std::vector<OpCase> cases_dropout() {
     };
   };
   return {
-      {.op = "dropout", .name = "tenth", .inputs = {{{3, 5, 7}}}, .run = with(0.1),
+      {.op = "dropout",
+       .name = "tenth",
+       .inputs = {{{3, 5, 7}}},
+       .run = with(0.1),
        .bench_inputs = {{{4096, 4096}}}},
       {.op = "dropout", .name = "half", .inputs = {{{1031}}}, .run = with(0.5)},
       {.op = "dropout", .name = "none", .inputs = {{{33}}}, .run = with(0)},

@@ -7,7 +7,9 @@ namespace {
 
 OpCase sum_case(const char* name, Shape shape, std::vector<int> axes, Shape bench = {},
                 bool keep = false) {
-  OpCase one{.op = "sum", .name = name, .inputs = {{shape}},
+  OpCase one{.op = "sum",
+             .name = name,
+             .inputs = {{shape}},
              .run = [axes, keep](const std::vector<Tensor>& in) {
                return std::vector{sum(in[0], axes, keep)};
              }};
@@ -44,16 +46,23 @@ std::vector<OpCase> cases_reduce() {
       return std::vector{max(in[0], axis), argmax(in[0], axis)};
     };
   };
-  cases.insert(cases.end(),
-               {{.op = "mean", .name = "middle", .inputs = {{{3, 5, 7}}}, .run = averaged},
-                {.op = "max", .name = "rows", .inputs = {{{5, 53}, Values::kDistinct}},
-                 .run = largest(-1), .half = false, .bench_inputs = {{{4096, 4096}}}},
-                {.op = "max", .name = "leading", .inputs = {{{17, 5}, Values::kDistinct}},
-                 .run = largest(0), .half = false},
-                {.op = "max", .name = "half", .inputs = {{{3, 21}, Values::kDistinct}},
-                 .run = largest(1)},
-                {.op = "max", .name = "one_column", .inputs = {{{4, 1}}}, .run = largest(1)},
-                {.op = "max", .name = "no_rows", .inputs = {{{0, 3}}}, .run = largest(1)}});
+  cases.insert(
+      cases.end(),
+      {{.op = "mean", .name = "middle", .inputs = {{{3, 5, 7}}}, .run = averaged},
+       {.op = "max",
+        .name = "rows",
+        .inputs = {{{5, 53}, Values::kDistinct}},
+        .run = largest(-1),
+        .half = false,
+        .bench_inputs = {{{4096, 4096}}}},
+       {.op = "max",
+        .name = "leading",
+        .inputs = {{{17, 5}, Values::kDistinct}},
+        .run = largest(0),
+        .half = false},
+       {.op = "max", .name = "half", .inputs = {{{3, 21}, Values::kDistinct}}, .run = largest(1)},
+       {.op = "max", .name = "one_column", .inputs = {{{4, 1}}}, .run = largest(1)},
+       {.op = "max", .name = "no_rows", .inputs = {{{0, 3}}}, .run = largest(1)}});
   return cases;
 }
 

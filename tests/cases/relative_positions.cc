@@ -21,15 +21,25 @@ std::vector<OpCase> cases_relative_positions() {
   };
   const Input slopes{{3}, Values::kPositive, 0, false};
   return {
-      {.op = "alibi_bias", .name = "rows", .inputs = {slopes}, .run = alibi(5, 37),
+      {.op = "alibi_bias",
+       .name = "rows",
+       .inputs = {slopes},
+       .run = alibi(5, 37),
        .gradient = false},
-      {.op = "alibi_bias", .name = "no_queries", .inputs = {slopes}, .run = alibi(0, 4),
+      {.op = "alibi_bias",
+       .name = "no_queries",
+       .inputs = {slopes},
+       .run = alibi(0, 4),
        .gradient = false},
-      {.op = "relative_bias", .name = "any_buckets",
-       .inputs = {{{6, 5}}, {{7, 9}, Values::kIds, 6}}, .run = bias},
+      {.op = "relative_bias",
+       .name = "any_buckets",
+       .inputs = {{{6, 5}}, {{7, 9}, Values::kIds, 6}},
+       .run = bias},
       {.op = "relative_bias", .name = "t5", .inputs = {{{8, 3}}}, .run = t5(50, 70)},
       {.op = "relative_bias", .name = "t5_long", .inputs = {{{8, 2}}}, .run = t5(3, 1000)},
-      {.op = "relative_bias", .name = "no_keys", .inputs = {{{4, 2}}, {{3, 0}, Values::kIds, 4}},
+      {.op = "relative_bias",
+       .name = "no_keys",
+       .inputs = {{{4, 2}}, {{3, 0}, Values::kIds, 4}},
        .run = bias},
   };
 }

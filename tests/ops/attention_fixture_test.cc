@@ -142,13 +142,12 @@ void expect_onnx(const Fixture& fixture, const char* name, const Tensor& found) 
 
 // What qk_matmul_output_mode asks for: scaled scores, capped ones, masked ones, or weights.
 Tensor scores_for_mode(const OnnxCase& one, const AttentionResult& result, int64_t mode) {
-  if (mode == 3)
-    return attention_weights(one.query, one.key, result.log_sum_exp, one.options);
+  if (mode == 3) return attention_weights(one.query, one.key, result.log_sum_exp, one.options);
   const int64_t group = one.query.size(1) / one.key.size(1);
-  const Tensor key = reshape(expand(unsqueeze(one.key, 2),
-                                    {one.key.size(0), one.key.size(1), group, one.key.size(2),
-                                     one.key.size(3)}),
-                             {one.key.size(0), one.query.size(1), one.key.size(2), one.key.size(3)});
+  const Tensor key =
+      reshape(expand(unsqueeze(one.key, 2),
+                     {one.key.size(0), one.key.size(1), group, one.key.size(2), one.key.size(3)}),
+              {one.key.size(0), one.query.size(1), one.key.size(2), one.key.size(3)});
   const double scale =
       one.options.scale.value_or(1 / std::sqrt(static_cast<double>(one.query.size(3))));
   Tensor scores = matmul(one.query, transpose(key, 2, 3)) * scale;
@@ -167,8 +166,7 @@ TEST(AttentionFixtures, PassTheOnnxNodeTests) {
     const OnnxCase one = onnx_case(fixture);
     const AttentionResult result = attention(one.query, one.key, one.value, one.options);
     Tensor y = result.output;
-    if (fixture.shape("Y").size() == 3)
-      y = flatten(transpose(y, 1, 2), 2, 3);
+    if (fixture.shape("Y").size() == 3) y = flatten(transpose(y, 1, 2), 2, 3);
     expect_onnx(fixture, "Y", y);
     if (fixture.has("present_key")) expect_onnx(fixture, "present_key", one.key);
     if (fixture.has("present_value")) expect_onnx(fixture, "present_value", one.value);

@@ -1,9 +1,9 @@
 #include "glassformer/ops/attention.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "glassformer/glassformer.h"
 #include "support/compare.h"
@@ -43,13 +43,14 @@ std::vector<Tensor> outputs_and_gradients(const Operands& in, const AttentionOpt
 // rounding of weights, score gradients and results to eight bits: 2^-9 relative each. Measured:
 // output 2.9e-3, gradients 4.7e-3 of the largest element, with tile instructions and without.
 TEST(Attention, BFloat16IsAsGoodAsItsRounding) {
-  for (const auto& options : {AttentionOptions{}, AttentionOptions{.causal = true},
-                              AttentionOptions{.causal = true, .window_left = 40, .softcap = 4.0}}) {
-    const auto found = outputs_and_gradients(make(2, 4, 2, 130, 190, 40, DType::kBFloat16), options);
+  for (const auto& options :
+       {AttentionOptions{}, AttentionOptions{.causal = true},
+        AttentionOptions{.causal = true, .window_left = 40, .softcap = 4.0}}) {
+    const auto found =
+        outputs_and_gradients(make(2, 4, 2, 130, 190, 40, DType::kBFloat16), options);
     const auto exact =
         outputs_and_gradients(make(2, 4, 2, 130, 190, 40, DType::kFloat64, Device::kRef), options);
-    for (size_t i = 0; i < found.size(); ++i)
-      EXPECT_LE(distance(found[i], exact[i]), 0x1p-7) << i;
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_LE(distance(found[i], exact[i]), 0x1p-7) << i;
   }
 }
 
@@ -75,7 +76,9 @@ TEST(Attention, PackedSequencesEqualSeparateOnes) {
     const auto query_part = [&](const Tensor& x) {
       return part(x, query_starts[s], query_starts[s + 1]);
     };
-    const auto key_part = [&](const Tensor& x) { return part(x, key_starts[s], key_starts[s + 1]); };
+    const auto key_part = [&](const Tensor& x) {
+      return part(x, key_starts[s], key_starts[s + 1]);
+    };
     const Tensor qs = query_part(q), ks = key_part(k), vs = key_part(v);
     const AttentionResult alone = attention(qs, ks, vs, {.causal = true});
     backward({alone.output}, {query_part(dy).detach()});
@@ -130,7 +133,7 @@ TEST(Attention, NotANumberIsNotHidden) {
 // The forward holds packed keys and values, the output and a row of sums: all linear in length.
 TEST(Attention, MemoryGrowsLinearly) {
   const auto peak = [](int64_t length) {
-    const Operands in = make(1, 2, 2, length, length, 16);
+    const Operands in = make(1, 16, 16, length, length, 4);
     release_cached_memory(Device::kCpu);
     const size_t before = memory_stats(Device::kCpu).bytes_in_use;
     reset_peak_memory(Device::kCpu);
@@ -176,9 +179,7 @@ TEST(Attention, BadInputNamesWhatWasExpected) {
   EXPECT_THAT(with({.scale = NAN}), HasSubstr("scale"));
   EXPECT_THAT(with({.window_left = -2}), HasSubstr("windows"));
   const AttentionResult result = attention(in.query, in.key, in.value);
-  EXPECT_THAT(message([&] {
-                attention_weights(in.query, in.key, result.log_sum_exp, {}, {4});
-              }),
+  EXPECT_THAT(message([&] { attention_weights(in.query, in.key, result.log_sum_exp, {}, {4}); }),
               HasSubstr("heads from 0 to 3, found 4"));
 }
 

@@ -33,19 +33,19 @@ TEST(NormFixture, RmsNorm) {
 
 TEST(NormFixture, BatchNorm) {
   for (const FixtureSetting& setting : {kCpu, kRef})
-    expect_torch_fixtures("batch_norm", setting, [&](const Fixture& fixture,
-                                                     const FixtureInputs& in) {
-      const Tensor mean = in("running_mean"), variance = in("running_var");
-      const Tensor y = batch_norm(in("input"), in("weight"), in("bias"), mean, variance,
-                                  {.training = fixture.attribute("training"),
-                                   .momentum = fixture.attribute("momentum"),
-                                   .epsilon = fixture.attribute("epsilon")});
-      EXPECT_LE(distance(mean.to_vector<double>(), fixture.doubles("new_running_mean")),
-                setting.tolerance);
-      EXPECT_LE(distance(variance.to_vector<double>(), fixture.doubles("new_running_var")),
-                setting.tolerance);
-      return y;
-    });
+    expect_torch_fixtures(
+        "batch_norm", setting, [&](const Fixture& fixture, const FixtureInputs& in) {
+          const Tensor mean = in("running_mean"), variance = in("running_var");
+          const Tensor y = batch_norm(in("input"), in("weight"), in("bias"), mean, variance,
+                                      {.training = fixture.attribute("training"),
+                                       .momentum = fixture.attribute("momentum"),
+                                       .epsilon = fixture.attribute("epsilon")});
+          EXPECT_LE(distance(mean.to_vector<double>(), fixture.doubles("new_running_mean")),
+                    setting.tolerance);
+          EXPECT_LE(distance(variance.to_vector<double>(), fixture.doubles("new_running_var")),
+                    setting.tolerance);
+          return y;
+        });
 }
 
 // ONNX's expected values are float32: nothing can come closer than the tolerance its file states.
@@ -80,10 +80,9 @@ int axes_of(const Fixture& fixture, const Tensor& x) {
 
 TEST(NormFixture, OnnxLayerNormalization) {
   for_onnx("test_layer_normalization", [](const Fixture& fixture, auto tensor) {
-    const LayerNormResult found =
-        layer_norm_with_statistics(tensor("X"), tensor("Scale"), tensor("B"),
-                                   fixture.attribute_or("epsilon", 1e-5),
-                                   axes_of(fixture, tensor("X")));
+    const LayerNormResult found = layer_norm_with_statistics(
+        tensor("X"), tensor("Scale"), tensor("B"), fixture.attribute_or("epsilon", 1e-5),
+        axes_of(fixture, tensor("X")));
     expect_onnx(fixture, "Y", found.output);
     expect_onnx(fixture, "Mean", found.mean);
     expect_onnx(fixture, "InvStdDev", found.rstd);
@@ -100,10 +99,10 @@ TEST(NormFixture, OnnxRmsNormalization) {
 
 TEST(NormFixture, OnnxBatchNormalization) {
   for_onnx("test_batchnorm", [](const Fixture& fixture, auto tensor) {
-    expect_onnx(fixture, "Y",
-                batch_norm(tensor("X"), tensor("scale"), tensor("B"), tensor("input_mean"),
-                           tensor("input_var"),
-                           {.epsilon = fixture.attribute_or("epsilon", 1e-5)}));
+    expect_onnx(
+        fixture, "Y",
+        batch_norm(tensor("X"), tensor("scale"), tensor("B"), tensor("input_mean"),
+                   tensor("input_var"), {.epsilon = fixture.attribute_or("epsilon", 1e-5)}));
   });
 }
 

@@ -10,9 +10,7 @@ namespace glassformer::testing {
 namespace {
 
 // Rows of mean `centre` and deviation 1: the numbers themselves are what float32 holds of them.
-Tensor far_rows(double centre) {
-  return random_normal({32, 1000}, Generator(5).next(), centre, 1);
-}
+Tensor far_rows(double centre) { return random_normal({32, 1000}, Generator(5).next(), centre, 1); }
 
 // y and the gradients of sum(y · upstream) for one device and dtype.
 template <class F>
@@ -69,8 +67,7 @@ TEST(Norm, ThrowsForBadArguments) {
                             "weight of dtype bfloat16 like x, found float32");
   expect_throws<DTypeError>([&] { layer_norm(x, {}, cast(w, DType::kFloat64)); }, "bias");
   expect_throws<DeviceError>([&] { layer_norm(x, to(w, Device::kRef)); }, "weight");
-  expect_throws<ShapeError>([&] { layer_norm(x, zeros({3})); },
-                            "weight of shape [4], found [3]");
+  expect_throws<ShapeError>([&] { layer_norm(x, zeros({3})); }, "weight of shape [4], found [3]");
   expect_throws<ShapeError>([&] { layer_norm(x, {}, w, 1e-5, 2); },
                             "bias of shape [3, 4], found [4]");
   expect_throws<ShapeError>([&] { layer_norm(x, {}, {}, 1e-5, 4); }, "from 1 to 3 axes");
@@ -91,17 +88,18 @@ TEST(Norm, BatchNormThrowsForBadArguments) {
       [&] { batch_norm(x, {}, {}, cast(c, DType::kBFloat16), c, {.training = true}); },
       "running_mean of dtype float32, found bfloat16");
   expect_throws<DTypeError>([&] { batch_norm(x, cast(c, DType::kFloat64), {}, c, c); }, "weight");
-  expect_throws<DeviceError>([&] { batch_norm(x, {}, {}, c, to(c, Device::kRef)); },
-                             "running_var");
+  expect_throws<DeviceError>([&] { batch_norm(x, {}, {}, c, to(c, Device::kRef)); }, "running_var");
   expect_throws<ValueError>([&] { batch_norm(x, {}, {}, c, c, {.epsilon = -1}); }, "epsilon");
   expect_throws<ValueError>([&] { batch_norm(x, {}, {}, c, c, {.momentum = 2}); }, "momentum");
-  expect_throws<ShapeError>([&] { batch_norm(zeros({1, 3}), {}, {}, {}, {}, {.training = true}); },
-                            "two elements a channel");
+  expect_throws<ShapeError>(
+      [&] {
+        batch_norm(zeros({1, 3}), {}, {}, {}, {}, {.training = true});
+      },
+      "two elements a channel");
   Tensor tracked = zeros({3});
   tracked.set_requires_grad();
-  expect_throws<AutogradError>(
-      [&] { batch_norm(x, {}, {}, tracked, c, {.training = true}); },
-      "batch_norm: expected a tensor that requires no gradient");
+  expect_throws<AutogradError>([&] { batch_norm(x, {}, {}, tracked, c, {.training = true}); },
+                               "batch_norm: expected a tensor that requires no gradient");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Runs every line of the case tables in tests/cases/ through the same checks.
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "support/compare.h"
 #include "support/op_case.h"
@@ -99,7 +99,8 @@ TEST_P(OpCases, SameBitsForAnyThreadCount) {
     set_num_threads(threads);
     const Result many = run_case(GetParam(), DType::kFloat32, Device::kCpu);
     for (size_t i = 0; i < one.outputs.size(); ++i)
-      EXPECT_TRUE(same_bits(one.outputs[i], many.outputs[i])) << threads << " threads, output " << i;
+      EXPECT_TRUE(same_bits(one.outputs[i], many.outputs[i]))
+          << threads << " threads, output " << i;
     for (size_t i = 0; i < one.gradients.size(); ++i)
       EXPECT_TRUE(same_bits(one.gradients[i], many.gradients[i]))
           << threads << " threads, gradient " << i;

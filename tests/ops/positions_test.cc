@@ -1,6 +1,7 @@
+#include "glassformer/ops/positions.h"
+
 #include <gtest/gtest.h>
 
-#include "glassformer/ops/positions.h"
 #include "glassformer/ops/relative_positions.h"
 #include "support/throws.h"
 #include "support/torch_fixture.h"
@@ -28,8 +29,8 @@ TEST(PositionsFixture, Sinusoidal) {
     if (marian) options.layout = SinusoidalOptions::Layout::kHalfSplit;
     for (const FixtureSetting& setting : {kCpu, kRef}) {
       options.tensor = {setting.dtype, setting.device};
-      const Tensor table = sinusoidal_positions(fixture.attribute("length"),
-                                                fixture.attribute("dim"), options);
+      const Tensor table =
+          sinusoidal_positions(fixture.attribute("length"), fixture.attribute("dim"), options);
       // Marian's tables are float32.
       EXPECT_LE(distance(table.to_vector<double>(), fixture.doubles("table")),
                 marian ? kCpu.tolerance : setting.tolerance);
@@ -87,7 +88,8 @@ TEST(PositionsFixture, T5Bias) {
 
 TEST(Positions, SinusoidalRowsFollowTheOffset) {
   const Tensor all = sinusoidal_positions(9, 6);
-  EXPECT_TRUE(same_bits(sinusoidal_positions(4, 6, {.offset = 5}), contiguous(slice(all, 0, 5, 9))));
+  EXPECT_TRUE(
+      same_bits(sinusoidal_positions(4, 6, {.offset = 5}), contiguous(slice(all, 0, 5, 9))));
   const Tensor half = sinusoidal_positions(9, 6, {.tensor = {DType::kBFloat16}});
   EXPECT_TRUE(same_bits(half, cast(all, DType::kBFloat16)));
 }

@@ -1,8 +1,8 @@
 #include "glassformer/ops/rotary.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "support/throws.h"
 #include "support/torch_fixture.h"
@@ -65,9 +65,9 @@ Tensor run(const Fixture& fixture, const FixtureInputs& in) {
   for (double f : fixture.doubles("inv_freq")) frequencies.inverse.push_back(static_cast<float>(f));
   frequencies.attention_scaling = fixture.attribute("attention_scaling");
   const RotaryTable table = rotary_table(frequencies, 1024, in("input").options());
-  return apply_rotary(in("input"), table,
-                      {fixture.attribute("interleaved") ? kInterleaved : kHalfSplit,
-                       in("positions")});
+  return apply_rotary(
+      in("input"), table,
+      {fixture.attribute("interleaved") ? kInterleaved : kHalfSplit, in("positions")});
 }
 
 TEST(RotaryFixture, AgreesWithPyTorch) {
@@ -138,8 +138,11 @@ TEST(Rotary, FrequenciesThrowForBadSpecs) {
   expect({.dim = 2, .scaling = Scaling::kDynamic, .original_max_positions = 8}, "dim over 2");
   expect({.dim = 8, .scaling = Scaling::kYarn, .original_max_positions = 8, .beta_fast = NAN},
          "beta_fast");
-  expect({.dim = 8, .scaling = Scaling::kLlama3, .original_max_positions = 8,
-          .low_freq_factor = 4, .high_freq_factor = 4},
+  expect({.dim = 8,
+          .scaling = Scaling::kLlama3,
+          .original_max_positions = 8,
+          .low_freq_factor = 4,
+          .high_freq_factor = 4},
          "high_freq_factor");
 }
 
@@ -152,8 +155,11 @@ TEST(Rotary, ThrowsForBadArguments) {
   EXPECT_NO_THROW(apply_rotary(x, table));
   expect_throws<ShapeError>([&] { apply_rotary(zeros({3, 4, 8}), table); }, "x of rank 4");
   expect_throws<DTypeError>([&] { apply_rotary(cast(x, DType::kInt32), table); }, "x");
-  expect_throws<ShapeError>([&] { apply_rotary(zeros({2, 3, 4, 6}), table); },
-                            "at most 6 elements");
+  expect_throws<ShapeError>(
+      [&] {
+        apply_rotary(zeros({2, 3, 4, 6}), table);
+      },
+      "at most 6 elements");
   expect_throws<DTypeError>([&] { apply_rotary(cast(x, DType::kFloat64), table); },
                             "table.cos of dtype float64");
   expect_throws<DeviceError>([&] { apply_rotary(to(x, Device::kRef), table); }, "table.cos");
@@ -162,10 +168,16 @@ TEST(Rotary, ThrowsForBadArguments) {
                             "positions from 0 to 3, found 4 of them from 1 on");
   expect_throws<IndexError>([&] { apply_rotary(x, table, {.offset = -1}); }, "from -1 on");
   expect_throws<IndexError>([&] { apply_rotary(x, table, {.offset = INT64_MAX}); }, "positions");
-  expect_throws<ShapeError>([&] { apply_rotary(x, table, positions({0, 1}, {2})); },
-                            "positions of shape [4]");
-  expect_throws<ShapeError>([&] { apply_rotary(x, table, positions({0, 1, 2, 3}, {1, 4})); },
-                            "positions of shape [2, 4]");
+  expect_throws<ShapeError>(
+      [&] {
+        apply_rotary(x, table, positions({0, 1}, {2}));
+      },
+      "positions of shape [4]");
+  expect_throws<ShapeError>(
+      [&] {
+        apply_rotary(x, table, positions({0, 1, 2, 3}, {1, 4}));
+      },
+      "positions of shape [2, 4]");
   expect_throws<DTypeError>([&] { apply_rotary(x, table, {.positions = zeros({4})}); },
                             "positions of dtype int64");
   RotaryOptions both = positions({0, 1, 2, 3}, {4});

@@ -7,8 +7,8 @@
 
 namespace glassformer::testing {
 
-// A fixture's tensor on `device`. Floating ones become `dtype`; integers and booleans stay int64 and
-// bool.
+// A fixture's tensor on `device`. Floating ones become `dtype`; integers and booleans stay int64
+// and bool.
 inline Tensor fixture_tensor(const Fixture& fixture, const std::string& name,
                              DType dtype = DType::kFloat32, Device device = Device::kCpu) {
   const Shape shape{std::span<const int64_t>(fixture.shape(name))};

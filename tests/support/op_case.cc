@@ -18,8 +18,7 @@ Tensor make_input(const Input& input, RandomKey key, DType dtype) {
       for (double u : uniform) bools.push_back(u < 2.0 / 3);
       return from_vector(bools, input.shape);
     }
-    case Values::kPositive:
-      return cast(random_uniform(input.shape, key, 0.5, 1.5), dtype);
+    case Values::kPositive: return cast(random_uniform(input.shape, key, 0.5, 1.5), dtype);
     case Values::kDistinct: {
       // A multiplicative walk visits every residue once where the step has no factor in common.
       std::vector<double> values;
@@ -27,10 +26,8 @@ Tensor make_input(const Input& input, RandomKey key, DType dtype) {
         values.push_back(static_cast<double>(i * 7919 % count) / static_cast<double>(count));
       return cast(from_vector(values, input.shape), dtype);
     }
-    case Values::kSmall:
-      return cast(random_normal(input.shape, key, 0, 0.125), dtype);
-    case Values::kNormal:
-      break;
+    case Values::kSmall: return cast(random_normal(input.shape, key, 0, 0.125), dtype);
+    case Values::kNormal: break;
   }
   return cast(random_normal(input.shape, key), dtype);
 }

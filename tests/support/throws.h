@@ -1,9 +1,9 @@
 #pragma once
 
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <string>
 
 namespace glassformer::testing {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <map>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "support/compare.h"
 #include "support/fixture_tensor.h"

@@ -5,8 +5,8 @@
 
 namespace glassformer {
 
-// Everything a user can cause is thrown as an Error. The message names the op or file, the argument,
-// what was expected and what was found.
+// Everything a user can cause is thrown as an Error. The message names the op or file, the
+// argument, what was expected and what was found.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -13,31 +13,31 @@ namespace glassformer {
 struct AttentionOptions {
   // bool: true means attend. Floating: added to the scaled scores, and no gradient is taken.
   // Any shape that broadcasts to [batch, heads, queries, keys].
-  Tensor mask;
+  Tensor mask = {};
   // Added to the scaled (and capped) scores, with a gradient. Shapes as for the mask.
-  Tensor bias;
+  Tensor bias = {};
   // ALiBi: adds slope_h · (j - p) for a query at place p and key j. float [heads]; no gradient.
-  Tensor alibi_slopes;
+  Tensor alibi_slopes = {};
 
   // Query i stands at place p = i + offset among the keys; the offset is keys - queries (bottom
   // right) unless query_offsets, int64 [batch], gives it.
   bool causal = false;        // keys j <= p
   int64_t window_left = -1;   // keys j >= p - window_left; -1 is open
   int64_t window_right = -1;  // keys j <= p + window_right; -1 is open
-  Tensor query_offsets;
+  Tensor query_offsets = {};
 
   // Padding: int64 [batch], keys from key_lengths[b] on are not there. Does not move the diagonal.
-  Tensor key_lengths;
+  Tensor key_lengths = {};
 
   // Packed sequences of unequal length: query [queries, heads, size], key and value
   // [keys, key heads, size] hold the sequences end to end, sequence s in rows starts[s] to
   // starts[s + 1]. Both int64 [sequences + 1]. Each has its own diagonal, at its bottom right.
-  Tensor query_starts, key_starts;
+  Tensor query_starts = {}, key_starts = {};
 
-  std::optional<double> scale;  // 1 / sqrt(size) unless given
-  double softcap = 0;           // cap · tanh(score / cap) on the scaled scores; 0 is none
-  double dropout = 0;           // of weights, drawn from `random`
-  RandomKey random;
+  std::optional<double> scale = {};  // 1 / sqrt(size) unless given
+  double softcap = 0;                // cap · tanh(score / cap) on the scaled scores; 0 is none
+  double dropout = 0;                // of weights, drawn from `random`
+  RandomKey random = {};
 };
 
 struct AttentionResult {

@@ -7,8 +7,8 @@
 namespace glassformer {
 
 // Indices are int64 or int32, on x's device, not negative. Values may be of any dtype; gradients,
-// where they are floating, add up in the order of the indices. Every one of these throws IndexError,
-// with the position and the value, for an index outside its axis.
+// where they are floating, add up in the order of the indices. Every one of these throws
+// IndexError, with the position and the value, for an index outside its axis.
 
 // y[i, ...] = x[ids[i], ...]. x: [rows, ...], ids: [...] → [ids..., ...].
 Tensor gather_rows(const Tensor& x, const Tensor& ids);

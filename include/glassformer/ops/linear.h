@@ -14,7 +14,7 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 
 struct LinearOptions {
   Activation activation = Activation::kNone;
-  Tensor residual;  // like the result; added after the activation
+  Tensor residual = {};  // like the result; added after the activation
 };
 
 // y = activation(x · weightᵀ + bias) + residual, in one pass over the result.

@@ -6,8 +6,8 @@ namespace glassformer {
 
 // Over the last `axes` axes of x, taken together as n elements:
 //   y = (x - mean) / sqrt(variance + epsilon) * weight + bias,  variance = sum (x - mean)^2 / n
-// x: [..., N...], floating; weight, bias: [N...], the last `axes` sizes of x, of x's dtype; each may
-// be undefined. A new tensor of x's shape. Half types are computed in float32 and rounded once.
+// x: [..., N...], floating; weight, bias: [N...], the last `axes` sizes of x, of x's dtype; each
+// may be undefined. A new tensor of x's shape. Half types are computed in float32 and rounded once.
 // Throws ShapeError for sizes that do not fit or an empty row, DTypeError, DeviceError, and
 // ValueError unless epsilon >= 0.
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},

@@ -14,8 +14,8 @@ Tensor square(const Tensor& x);
 // Throws ValueError unless low <= high.
 Tensor clamp(const Tensor& x, double low, double high);
 
-// a where condition (bool) is true, otherwise b; all three broadcast by NumPy's rule, a and b of one
-// floating dtype. Throws ShapeError, DTypeError or DeviceError.
+// a where condition (bool) is true, otherwise b; all three broadcast by NumPy's rule, a and b of
+// one floating dtype. Throws ShapeError, DTypeError or DeviceError.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 
 }  // namespace glassformer

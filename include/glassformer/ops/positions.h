@@ -20,8 +20,8 @@ struct SinusoidalOptions {
 // Throws ValueError for negative numbers and DTypeError unless the dtype is floating.
 Tensor sinusoidal_positions(int64_t length, int64_t dim, const SinusoidalOptions& options = {});
 
-// Learned positions are rows of a trained table [P, D]: rows offset ... offset + length - 1 of it, a
-// view [length, D] with the gradient. Where positions are not consecutive (padding on the left,
+// Learned positions are rows of a trained table [P, D]: rows offset ... offset + length - 1 of it,
+// a view [length, D] with the gradient. Where positions are not consecutive (padding on the left,
 // packed rows) look them up with embedding(table, positions).
 // Throws IndexError where the table has fewer rows.
 Tensor learned_positions(const Tensor& table, int64_t length, int64_t offset = 0);

@@ -11,9 +11,10 @@ namespace glassformer {
 // A new tensor [heads]. Throws ValueError unless heads >= 1.
 Tensor alibi_slopes(int64_t heads, TensorOptions options = {});
 
-// bias[h, i, j] = slope_h · (j - p_i), where query i stands at key position p_i = i + offset: zero at
-// the query itself, falling to the left. Pass keys - queries for queries that end with the keys.
-// slopes: [H], floating; a constant, without gradient. A new tensor [H, queries, keys] of its dtype.
+// bias[h, i, j] = slope_h · (j - p_i), where query i stands at key position p_i = i + offset: zero
+// at the query itself, falling to the left. Pass keys - queries for queries that end with the keys.
+// slopes: [H], floating; a constant, without gradient. A new tensor [H, queries, keys] of its
+// dtype.
 Tensor alibi_bias(const Tensor& slopes, int64_t queries, int64_t keys, int64_t offset);
 
 struct RelativeBucketOptions {

@@ -21,8 +21,8 @@ struct RotarySpec {
   // The context trained on. Needed by kDynamic (there it is `max_position_embeddings`), kYarn and
   // kLlama3.
   int64_t original_max_positions = 0;
-  double low_freq_factor = 1, high_freq_factor = 4;  // kLlama3
-  double beta_fast = 32, beta_slow = 1;              // kYarn, as the rest
+  double low_freq_factor = 1, high_freq_factor = 4;        // kLlama3
+  double beta_fast = 32, beta_slow = 1;                    // kYarn, as the rest
   std::optional<double> mscale = {}, mscale_all_dim = {};  // count only together, neither being 0
   std::optional<double> attention_factor = {};
   bool truncate = true;
@@ -44,8 +44,8 @@ struct RotaryTable {
   Tensor cos, sin;
 };
 
-// For positions 0 ... positions-1. In float32 the angle is rounded to float32 first, as transformers
-// does; in float64 it is not.
+// For positions 0 ... positions-1. In float32 the angle is rounded to float32 first, as
+// transformers does; in float64 it is not.
 RotaryTable rotary_table(const RotaryFrequencies& frequencies, int64_t positions,
                          TensorOptions options = {});
 // With rotary_frequencies(spec, length), `length` being `positions` unless given.

@@ -18,7 +18,9 @@ struct BFloat16 {
       bits = static_cast<uint16_t>((word + 0x7FFFU + ((word >> 16) & 1U)) >> 16);
     }
   }
-  explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  explicit operator float() const {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
 };
 
 // IEEE 754 binary16. Conversion rounds to nearest, ties to even; overflow gives infinity.

@@ -93,8 +93,7 @@ inline Tensor empty_like(const Tensor& like) { return empty(like.shape(), like.o
 template <class T>
 Tensor from_span(std::span<const T> values, const Shape& shape, Device device = Device::kCpu);
 template <class T>
-Tensor from_vector(const std::vector<T>& values, const Shape& shape,
-                   Device device = Device::kCpu) {
+Tensor from_vector(const std::vector<T>& values, const Shape& shape, Device device = Device::kCpu) {
   return from_span(std::span<const T>(values), shape, device);
 }
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape,

@@ -29,16 +29,16 @@ HWY_INLINE hn::Vec<D> IdentityGradient(D d, hn::Vec<D> /*x*/) {
 }
 
 // Value(d, x) and Gradient(d, x) of one activation.
-#define GLASSFORMER_ACTIVATION(name, value, gradient)  \
-  struct name {                                        \
-    template <class D>                                 \
+#define GLASSFORMER_ACTIVATION(name, value, gradient)          \
+  struct name {                                                \
+    template <class D>                                         \
     static HWY_INLINE hn::Vec<D> Value(D d, hn::Vec<D> x) {    \
-      return value(d, x);                              \
-    }                                                  \
-    template <class D>                                 \
+      return value(d, x);                                      \
+    }                                                          \
+    template <class D>                                         \
     static HWY_INLINE hn::Vec<D> Gradient(D d, hn::Vec<D> x) { \
-      return gradient(d, x);                           \
-    }                                                  \
+      return gradient(d, x);                                   \
+    }                                                          \
   }
 GLASSFORMER_ACTIVATION(NoneFunction, Identity, IdentityGradient);
 GLASSFORMER_ACTIVATION(ReluFunction, Relu, ReluGradient);

@@ -16,8 +16,8 @@ void Activate(const Tensor& x, const Tensor& y, Activation activation) {
     using T = std::remove_pointer_t<decltype(type)>;
     VisitActivation(activation, [&](auto f) HWY_ATTR {
       const hn::ScalableTag<float> d;
-      MapFlat(x.count(), output<T>(y), [&](auto v) HWY_ATTR { return f.Value(d, v); },
-              input<T>(x));
+      MapFlat(
+          x.count(), output<T>(y), [&](auto v) HWY_ATTR { return f.Value(d, v); }, input<T>(x));
     });
   });
 }
@@ -69,35 +69,43 @@ void Gated(const Tensor& gate, const Tensor& up, const Tensor& y, Activation act
   });
 }
 
+template <class V>
+struct GatedPair {
+  V gate, up;
+};
+
 // Both gradients of one row in one pass.
 template <class T, class Function>
 HWY_INLINE void GatedGradients(Function f, const T* gate, const T* up, const T* dy, T* dgate,
                                T* dup, int64_t width, bool stream) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto aligned = [&](const T* p) HWY_ATTR {
-    return reinterpret_cast<uintptr_t>(p) % (hn::Lanes(d) * sizeof(T)) == 0;
+  const auto both = [&](auto g, auto u, auto down) HWY_ATTR {
+    return GatedPair<decltype(g)>{hn::Mul(hn::Mul(down, u), f.Gradient(d, g)),
+                                  hn::Mul(down, f.Value(d, g))};
   };
-  stream = stream && aligned(dgate) && aligned(dup);
+  const auto at = [&](int64_t i) HWY_ATTR {
+    return both(LoadF32(d, gate + i), LoadF32(d, up + i), LoadF32(d, dy + i));
+  };
   int64_t i = 0;
-  for (; i + lanes <= width; i += lanes) {
-    const auto g = LoadF32(d, gate + i), down = LoadF32(d, dy + i);
-    const auto to_gate = hn::Mul(hn::Mul(down, LoadF32(d, up + i)), f.Gradient(d, g));
-    const auto to_up = hn::Mul(down, f.Value(d, g));
-    if (stream) {
-      StreamF32(to_gate, d, dgate + i);
-      StreamF32(to_up, d, dup + i);
-    } else {
-      StoreF32(to_gate, d, dgate + i);
-      StoreF32(to_up, d, dup + i);
+  if (stream && IsStreamable(dgate) && IsStreamable(dup)) {
+    for (; i + 2 * lanes <= width; i += 2 * lanes) {
+      const auto first = at(i), second = at(i + lanes);
+      StreamF32(first.gate, second.gate, d, dgate + i);
+      StreamF32(first.up, second.up, d, dup + i);
     }
+  }
+  for (; i + lanes <= width; i += lanes) {
+    const auto one = at(i);
+    StoreF32(one.gate, d, dgate + i);
+    StoreF32(one.up, d, dup + i);
   }
   if (i == width) return;
   const auto rest = static_cast<size_t>(width - i);
-  const auto g = LoadF32N(d, gate + i, rest), down = LoadF32N(d, dy + i, rest);
-  const auto u = LoadF32N(d, up + i, rest);
-  StoreF32N(hn::Mul(hn::Mul(down, u), f.Gradient(d, g)), d, dgate + i, rest);
-  StoreF32N(hn::Mul(down, f.Value(d, g)), d, dup + i, rest);
+  const auto one =
+      both(LoadF32N(d, gate + i, rest), LoadF32N(d, up + i, rest), LoadF32N(d, dy + i, rest));
+  StoreF32N(one.gate, d, dgate + i, rest);
+  StoreF32N(one.up, d, dup + i, rest);
 }
 
 void GatedBackward(const Tensor& gate, const Tensor& up, const Tensor& dy, const Tensor& dgate,

@@ -117,7 +117,7 @@ struct ALayout {
 template <bool kTwoHigh>
 GLASSFORMER_AMX_TARGET void tile_kernel(size_t rows, size_t k, const uint16_t* a, ALayout layout,
                                         const uint16_t* b, float* c, size_t ldc, size_t columns,
-                                        bool accumulate) {
+                                        bool accumulate, const float* next) {
   alignas(64) uint16_t a_end[kAmxRows * kAmxDepth];
   alignas(64) float edge[kAmxRows * kAmxCols];
   const size_t whole = k / kAmxDepth, rest = k % kAmxDepth;
@@ -138,9 +138,14 @@ GLASSFORMER_AMX_TARGET void tile_kernel(size_t rows, size_t k, const uint16_t* a
     load_tile<kTwoHigh>(to, to_pitch);
   else
     zero_tile<kTwoHigh>();
-  for (size_t block = 0; block < whole; ++block)
+  constexpr size_t kNextLines = kAmxRows * kAmxCols / 16;
+  size_t line = next != nullptr ? 0 : kNextLines;
+  for (size_t block = 0; block < whole; ++block) {
     step<kTwoHigh>(a + block * layout.step, layout.pitch * sizeof(uint16_t),
                    b + block * kPanelBlock);
+    for (const size_t end = std::min(kNextLines, line + 8); line < end; ++line)
+      _mm_prefetch(reinterpret_cast<const char*>(next + 16 * line), _MM_HINT_T0);
+  }
   if (rest != 0) step<kTwoHigh>(a_end, kAmxDepth * sizeof(uint16_t), b + whole * kPanelBlock);
   store_tile<kTwoHigh>(to, to_pitch);
   for (size_t i = 0; narrow && i < rows; ++i)
@@ -339,12 +344,13 @@ GLASSFORMER_AMX_TARGET void amx_pack_strips(const uint16_t* src, int64_t row_str
 }
 
 void amx_strip_product(size_t rows, size_t columns, size_t k, const uint16_t* a_strip,
-                       const uint16_t* b_panel, float* c, size_t ldc, bool accumulate) {
+                       const uint16_t* b_panel, float* c, size_t ldc, bool accumulate,
+                       const float* next) {
   internal_check(tiles.depth > 0, "amx_strip_product outside an AmxScope");
   configure(rows);
   const auto kernel = rows > 16 ? tile_kernel<true> : tile_kernel<false>;
   kernel(rows, amx_padded_k(k), a_strip, {kAmxDepth, kAmxRows * kAmxDepth}, b_panel, c, ldc,
-         columns, accumulate);
+         columns, accumulate, next);
 }
 
 void amx_tile_product(size_t m, size_t n, size_t k, const uint16_t* a, size_t lda,
@@ -359,7 +365,7 @@ void amx_tile_product(size_t m, size_t n, size_t k, const uint16_t* a, size_t ld
     for (size_t j = 0; j < n; j += kAmxCols)
       for (size_t i = 0; i < whole; i += kAmxRows)
         tile_kernel<true>(kAmxRows, k, a + i * lda, layout, b_panels + j / kAmxCols * panel_size,
-                          c + i * ldc + j, ldc, std::min(kAmxCols, n - j), accumulate);
+                          c + i * ldc + j, ldc, std::min(kAmxCols, n - j), accumulate, nullptr);
   }
   const size_t rows = m - whole;
   if (rows == 0) return;
@@ -367,7 +373,7 @@ void amx_tile_product(size_t m, size_t n, size_t k, const uint16_t* a, size_t ld
   const auto kernel = rows > 16 ? tile_kernel<true> : tile_kernel<false>;
   for (size_t j = 0; j < n; j += kAmxCols)
     kernel(rows, k, a + whole * lda, layout, b_panels + j / kAmxCols * panel_size,
-           c + whole * ldc + j, ldc, std::min(kAmxCols, n - j), accumulate);
+           c + whole * ldc + j, ldc, std::min(kAmxCols, n - j), accumulate, nullptr);
 }
 
 }  // namespace glassformer::cpu
@@ -390,7 +396,7 @@ void amx_pack_rows(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*,
 }
 void amx_pack_strips(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
 void amx_strip_product(size_t, size_t, size_t, const uint16_t*, const uint16_t*, float*, size_t,
-                       bool) {
+                       bool, const float*) {
   absent();
 }
 void amx_tile_product(size_t, size_t, size_t, const uint16_t*, size_t, const uint16_t*, float*,

@@ -40,11 +40,13 @@ HWY_INLINE void BinaryRow(Operand<const T> a, Operand<const T> b, Operand<T> y, 
     return MapSpan(width, stream, y.data, f, a.data, b.data);
   if (y.stride == 1 && a.stride == 1 && b.stride == 0) {
     const auto one = hn::Set(d, LoadOne(b.data));
-    return MapSpan(width, stream, y.data, [&](auto v) HWY_ATTR { return f(v, one); }, a.data);
+    return MapSpan(
+        width, stream, y.data, [&](auto v) HWY_ATTR { return f(v, one); }, a.data);
   }
   if (y.stride == 1 && a.stride == 0 && b.stride == 1) {
     const auto one = hn::Set(d, LoadOne(a.data));
-    return MapSpan(width, stream, y.data, [&](auto v) HWY_ATTR { return f(one, v); }, b.data);
+    return MapSpan(
+        width, stream, y.data, [&](auto v) HWY_ATTR { return f(one, v); }, b.data);
   }
   HWY_ALIGN float left[kChunk], right[kChunk];
   for (int64_t i = 0; i < width; i += kChunk) {

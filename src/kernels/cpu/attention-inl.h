@@ -46,6 +46,7 @@ HWY_INLINE uint16_t* Bits(hwy::bfloat16_t* p) { return reinterpret_cast<uint16_t
 
 struct Float32Engine {
   using Element = float;
+  static constexpr size_t kPanelCols = kNr;
   struct Scope {};  // nothing to hold
 
   static size_t PackedSize(size_t k, size_t n) { return PackedFloats(k, n); }
@@ -71,6 +72,7 @@ struct Float32Engine {
 
 struct AmxEngine {
   using Element = hwy::bfloat16_t;
+  static constexpr size_t kPanelCols = kAmxCols;
   using Scope = AmxScope;
 
   static size_t PackedSize(size_t k, size_t n) { return amx_packed_size(k, n); }
@@ -94,6 +96,17 @@ struct AmxEngine {
   }
   static size_t SpareSize(size_t m, size_t k) { return m * amx_padded_k(k); }
 };
+
+// C += A · B for the first k rows of a B that was packed with more of them, packed_k.
+template <class Engine>
+HWY_INLINE void AddProductOfFirst(size_t m, size_t n, size_t k, size_t packed_k,
+                                  const typename Engine::Element* a, size_t lda,
+                                  const typename Engine::Element* b, float* c, size_t ldc) {
+  constexpr size_t kCols = Engine::kPanelCols;
+  const size_t panel = Engine::PackedSize(packed_k, kCols);
+  for (size_t j = 0; j < n; j += kCols, b += panel)
+    Engine::Product(m, std::min(kCols, n - j), k, a, lda, b, c + j, ldc, /*accumulate=*/true);
+}
 
 // Rows of a tensor as rows of Element, `width` of each, pitch ld.
 template <class Element, class Source>
@@ -160,9 +173,8 @@ inline HWY_NOINLINE void FinishRow(const ScoreTile& tile, const AttentionInputs&
   if (params.softcap > 0) {
     const auto cap = hn::Set(d, static_cast<float>(params.softcap));
     const auto inner = hn::Set(d, static_cast<float>(params.scale / params.softcap));
-    MapRow(s, s, tile.cols, [&](auto v, size_t) HWY_ATTR {
-      return hn::Mul(cap, Tanh(d, hn::Mul(v, inner)));
-    });
+    MapRow(s, s, tile.cols,
+           [&](auto v, size_t) HWY_ATTR { return hn::Mul(cap, Tanh(d, hn::Mul(v, inner))); });
   } else {
     MapRow(s, s, tile.cols, [&](auto v, size_t) HWY_ATTR { return hn::Mul(v, scale); });
   }
@@ -194,8 +206,7 @@ inline KeyRange TileKeyRange(const AttentionSpan& span, const AttentionParams& p
   if (first.begin == first.end) {  // the windows only move to the right: look for the first in use
     for (int64_t r = i; r < i + rows; ++r) {
       const KeyRange range = key_range(span, params, r);
-      if (range.begin != range.end)
-        return {range.begin, std::max(range.end, last.end)};
+      if (range.begin != range.end) return {range.begin, std::max(range.end, last.end)};
     }
     return {0, 0};
   }
@@ -235,15 +246,14 @@ inline HWY_NOINLINE void DropRow(const ScoreTile& tile, const Tensor& query, con
 template <class D>
 HWY_INLINE hn::Vec<D> Exp2OfNonPositive(D d, hn::Vec<D> x) {
   const hn::RebindToSigned<D> di;
-  const auto magic = hn::Set(d, 12582912.0F);  // 1.5 · 2^23 pushes the fraction out
+  const auto magic = hn::Set(d, 12582912.0F);            // 1.5 · 2^23 pushes the fraction out
   const auto bounded = hn::Max(hn::Set(d, -127.0F), x);  // in this order NaN stays NaN
   const auto shifted = hn::Add(bounded, magic);
   const auto r = hn::Sub(bounded, hn::Sub(shifted, magic));  // in [-1/2, 1/2]
   constexpr float kTerms[] = {1.0F,           6.93147182e-1F, 2.40226462e-1F, 5.55032380e-2F,
                               9.61893471e-3F, 1.33979581e-3F, 1.54353362e-4F};
   const auto p = Polynomial(d, r, kTerms);
-  const auto scaled =
-      hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const auto scaled = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0F)), hn::BitCast(d, scaled));
 }
 

@@ -146,8 +146,8 @@ class BackwardRun {
       }
       const float* d_lse = g_.d_lse.defined() ? LseOf(g_.d_lse, span, head) : nullptr;
       for (int64_t i = 0; i < span.q_count; ++i)
-        shared_[first + i] = RowDot(y.row(i), dy.row(i), in_.value.size(3)) -
-                             (d_lse != nullptr ? d_lse[i] : 0.0F);
+        shared_[first + i] =
+            RowDot(y.row(i), dy.row(i), in_.value.size(3)) - (d_lse != nullptr ? d_lse[i] : 0.0F);
     }
   }
 
@@ -188,8 +188,8 @@ class BackwardRun {
                               o_panels_ + block * o_block_, d_values_, value_size_, spare_);
     Engine::ProductTransposed(n, size_, m, d_scores_, kBackwardCols, q_panels_ + block * q_block_,
                               d_keys_, size_, spare_);
-    Engine::Product(m, size_, n, d_scores_, kBackwardCols, k_panels_,
-                    task.d_query + first * size_, size_, true);
+    Engine::Product(m, size_, n, d_scores_, kBackwardCols, k_panels_, task.d_query + first * size_,
+                    size_, true);
   }
 
   // One row of a tile: weights (after dropout) and the gradients of the scores.
@@ -213,9 +213,8 @@ class BackwardRun {
     MapRow(s, s, tile.cols, [&](auto v, size_t) HWY_ATTR {
       return Exp2OfNonPositive(d, hn::MulSub(v, scale, shift));
     });
-    MapRows(s, g, g, tile.cols, [&](auto p, auto v) HWY_ATTR {
-      return hn::Mul(p, hn::Sub(v, common));
-    });
+    MapRows(s, g, g, tile.cols,
+            [&](auto p, auto v) HWY_ATTR { return hn::Mul(p, hn::Sub(v, common)); });
     if (params_.dropout > 0) DropRow(tile, query_, in_.key, params_, r, s);
     if (g_.d_bias.defined()) AddBiasGradient(tile, r, g);
     if (params_.softcap > 0) ApplyCapSlope(g, tile.cols);
@@ -391,8 +390,7 @@ void zero_padding(const Tensor& gradient, const std::vector<AttentionSpan>& span
 void attention_backward(const Tensor& query, const AttentionInputs& in, const AttentionGradients& g,
                         const AttentionParams& params) {
   const std::vector<AttentionSpan> spans = attention_spans(query, in);
-  if (g.d_bias.defined())
-    std::fill_n(output<float>(g.d_bias), g.d_bias.count(), 0.0F);
+  if (g.d_bias.defined()) std::fill_n(output<float>(g.d_bias), g.d_bias.count(), 0.0F);
   if (in.key_lengths.defined()) {
     zero_padding(g.d_key, spans);
     zero_padding(g.d_value, spans);

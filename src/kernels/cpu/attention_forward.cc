@@ -32,7 +32,8 @@ class PackedKeys {
  public:
   using Element = typename Engine::Element;
 
-  PackedKeys(const Tensor& query, const AttentionInputs& in, const std::vector<AttentionSpan>& spans)
+  PackedKeys(const Tensor& query, const AttentionInputs& in,
+             const std::vector<AttentionSpan>& spans)
       : key_block_(Engine::PackedSize(static_cast<size_t>(query.size(3)), kKeyCols)),
         value_block_(Engine::PackedSize(kKeyCols, static_cast<size_t>(in.value.size(3)))),
         heads_(in.key.size(1)) {
@@ -119,8 +120,7 @@ HWY_INLINE float SoftmaxRow(const float* s, int64_t cols, float scale, RowState&
     sum = hn::Add(sum, FirstOf(d, w, count));
     return w;
   });
-  const float shrink =
-      state.highest == kMinusInfinity ? 0.0F : std::exp2(state.highest - highest);
+  const float shrink = state.highest == kMinusInfinity ? 0.0F : std::exp2(state.highest - highest);
   state.sum = state.sum * shrink + SumLanes(d, sum);
   state.highest = highest;
   return shrink;
@@ -148,12 +148,12 @@ class ForwardTask {
         size_(query.size(3)),
         value_size_(in.value.size(3)) {
     constexpr size_t kTile = kQueryRows * kKeyCols;
-    scores_ = thread_scratch<float>(
-        Scratch::kAttentionScores, kTile + static_cast<size_t>(kQueryRows * value_size_));
+    scores_ = thread_scratch<float>(Scratch::kAttentionScores,
+                                    kTile + static_cast<size_t>(kQueryRows * value_size_));
     sums_ = scores_ + kTile;
     if constexpr (std::is_same_v<Element, float>) {
-      rows_ = thread_scratch<Element>(Scratch::kAttentionRows,
-                                      static_cast<size_t>(kQueryRows * size_));
+      rows_ =
+          thread_scratch<Element>(Scratch::kAttentionRows, static_cast<size_t>(kQueryRows * size_));
       weights_ = scores_;  // in place
     } else {
       rows_ = thread_scratch<Element>(Scratch::kAttentionRows,
@@ -162,8 +162,8 @@ class ForwardTask {
     }
   }
 
-  void Run(size_t span_index, const AttentionSpan& span, int64_t head, int64_t i,
-           const Tensor& out, const Tensor& lse) {
+  void Run(size_t span_index, const AttentionSpan& span, int64_t head, int64_t i, const Tensor& out,
+           const Tensor& lse) {
     const int64_t rows = std::min(kQueryRows, span.q_count - i);
     const int64_t key_head = head / (query_.size(1) / in_.key.size(1));
     const auto q = HeadOf<Source>(query_, span.batch, head, span.q_begin + i);
@@ -194,8 +194,10 @@ class ForwardTask {
       if (shrink != 1) ScaleRow(sums_ + i * value_size_, value_size_, shrink);
       if (params_.dropout > 0) Drop(tile, i);
     }
-    Engine::Product(rows, static_cast<size_t>(value_size_), cols, weights_, kKeyCols, values, sums_,
-                    static_cast<size_t>(value_size_), /*accumulate=*/true);
+    const auto packed = static_cast<size_t>(std::min(kKeyCols, tile.span.k_count - tile.j));
+    const auto value_size = static_cast<size_t>(value_size_);
+    AddProductOfFirst<Engine>(rows, value_size, cols, packed, weights_, kKeyCols, values, sums_,
+                              value_size);
   }
 
   void Drop(const ScoreTile& tile, int64_t i) {
@@ -208,8 +210,8 @@ class ForwardTask {
   void Finish(const AttentionSpan& span, int64_t head, int64_t i, int64_t rows, const Tensor& out,
               const Tensor& lse) {
     const auto y = HeadOf<Source>(out, span.batch, head, span.q_begin + i);
-    float* l = output<float>(lse) +
-               (span.batch * query_.size(1) + head) * query_.size(2) + span.q_begin + i;
+    float* l = output<float>(lse) + (span.batch * query_.size(1) + head) * query_.size(2) +
+               span.q_begin + i;
     const hn::ScalableTag<float> d;
     for (int64_t r = 0; r < rows; ++r) {
       const RowState& state = states_[r];
@@ -248,16 +250,16 @@ void Forward(const Tensor& query, const AttentionInputs& in, const Tensor& out, 
   parallel_tasks(tasks, [&](int64_t number) HWY_ATTR {
     [[maybe_unused]] const typename Engine::Scope scope;
     const int64_t task = tasks - 1 - number;
-    const auto s = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), task) -
-                                       ends.begin());
+    const auto s =
+        static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), task) - ends.begin());
     const int64_t within = task - (s == 0 ? 0 : ends[s - 1]);
     ForwardTask<Engine, Source>(query, in, params, packed)
         .Run(s, spans[s], within % query.size(1), within / query.size(1) * kQueryRows, out, lse);
   });
 }
 
-void Attention(const Tensor& query, const AttentionInputs& in, const Tensor& out,
-               const Tensor& lse, const AttentionParams& params) {
+void Attention(const Tensor& query, const AttentionInputs& in, const Tensor& out, const Tensor& lse,
+               const AttentionParams& params) {
   if (query.dtype() == DType::kFloat32)
     return Forward<Float32Engine, float>(query, in, out, lse, params);
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
@@ -284,16 +286,14 @@ void Weights(const Tensor& query, const AttentionInputs& in, const Tensor& lse, 
     if (log_sum == kMinusInfinity) return;
     const ScoreTile tile{span, head, row - span.q_begin, 1, 0, span.k_count};
     const auto q = HeadOf<Source>(query, batch, head, row);
-    const auto k = HeadOf<Source>(in.key, batch, head / (query.size(1) / in.key.size(1)),
-                                  span.k_begin);
+    const auto k =
+        HeadOf<Source>(in.key, batch, head / (query.size(1) / in.key.size(1)), span.k_begin);
     float* s = w + span.k_begin;
-    for (int64_t j = 0; j < span.k_count; ++j)
-      s[j] = RowDot(q.data, k.row(j), query.size(3));
+    for (int64_t j = 0; j < span.k_count; ++j) s[j] = RowDot(q.data, k.row(j), query.size(3));
     FinishRow(tile, in, params, 0, s);
     ForbidOutside(tile, params, 0, s);
-    MapRow(s, s, span.k_count, [&](auto v, size_t) HWY_ATTR {
-      return Exp(d, hn::Sub(v, hn::Set(d, log_sum)));
-    });
+    MapRow(s, s, span.k_count,
+           [&](auto v, size_t) HWY_ATTR { return Exp(d, hn::Sub(v, hn::Set(d, log_sum))); });
   });
 }
 
@@ -325,12 +325,12 @@ void register_attention_forward() {
                   const Tensor& lse, const AttentionParams& params) {
                  HWY_DYNAMIC_DISPATCH(Attention)(query, in, out, lse, params);
                });
-    add_kernel(kAttentionWeights, Device::kCpu, dtype,
-               [](const Tensor& query, const AttentionInputs& in, const Tensor& lse,
-                  const Tensor& heads, const Tensor& rows, const Tensor& weights,
-                  const AttentionParams& params) {
-                 HWY_DYNAMIC_DISPATCH(AttentionWeights)(query, in, lse, heads, rows, weights, params);
-               });
+    add_kernel(
+        kAttentionWeights, Device::kCpu, dtype,
+        [](const Tensor& query, const AttentionInputs& in, const Tensor& lse, const Tensor& heads,
+           const Tensor& rows, const Tensor& weights, const AttentionParams& params) {
+          HWY_DYNAMIC_DISPATCH(AttentionWeights)(query, in, lse, heads, rows, weights, params);
+        });
   }
 }
 

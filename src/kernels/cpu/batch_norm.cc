@@ -17,12 +17,10 @@ namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 
 // Two ways through [N, C, S]. With S > 1 a channel is N rows of S elements, and one thread takes
-// whole channels. With S = 1 the channels lie side by side, and one thread takes a strip of them
-// down all N rows. ChannelSums within a row, or a block of rows, are float32; they are put together in
-// double and in order.
+// whole channels. With S = 1 the channels lie side by side; rows go in blocks, whose number depends
+// on the shape alone, and each block sums every channel. Sums within a row or a block are float32;
+// they are put together in double and in order.
 
-constexpr int64_t kStrip = 64;       // channels
-constexpr int64_t kBlock = 64;       // rows: a strip of a block fits the first cache
 constexpr int64_t kTaskSize = 8192;  // elements worth a task
 
 struct Sizes {
@@ -39,14 +37,32 @@ HWY_INLINE void ForChannels(Sizes size, F&& body) {
   });
 }
 
-// body(first channel, channels) for every strip, over the threads.
-template <class F>
-HWY_INLINE void ForStrips(Sizes size, F&& body) {
-  const int64_t grain = kTaskSize / (kStrip * std::max<int64_t>(size.n, 1)) + 1;
-  parallel_ranges((size.c + kStrip - 1) / kStrip, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t strip = begin; strip < end; ++strip)
-      body(strip * kStrip, std::min(kStrip, size.c - strip * kStrip));
+// The blocks of rows of [N, C], and what each sums: kSums floats a channel.
+constexpr int64_t kSums = 3;
+struct Blocks {
+  int64_t rows, count;
+  explicit Blocks(Sizes size)
+      : rows(std::max<int64_t>(16, (size.n + 127) / 128)), count((size.n + rows - 1) / rows) {}
+};
+
+// body(first row, rows, sums [kSums][C], cleared) for every block, over the threads, and then
+// join(c, sums, rows) for every channel and block in order, the sums being those of c, C apart.
+template <class F, class G>
+HWY_INLINE void ForBlocks(Sizes size, Device device, F&& body, G&& join) {
+  const Blocks blocks(size);
+  const int64_t stride = kSums * size.c;
+  const Tensor scratch = empty({blocks.count, stride}, {DType::kFloat32, device});
+  float* sums = output<float>(scratch);
+  const auto rows_of_block = [&](int64_t block) {
+    return std::min(blocks.rows, size.n - block * blocks.rows);
+  };
+  parallel_tasks(blocks.count, [&](int64_t block) HWY_ATTR {
+    std::fill(sums + block * stride, sums + (block + 1) * stride, 0.0F);
+    body(block * blocks.rows, rows_of_block(block), sums + block * stride);
   });
+  for (int64_t block = 0; block < blocks.count; ++block)
+    for (int64_t c = 0; c < size.c; ++c)
+      join(c, sums + block * stride + c, static_cast<double>(rows_of_block(block)));
 }
 
 // Mean and sum of squared distances, joined group by group (Chan's formula): no sum of raw squares
@@ -61,8 +77,8 @@ struct Moments {
   }
 };
 
-// ChannelSums of one row of S elements: x, then from its mean the squares. The rest of the mean, which
-// float32 cannot hold, is taken out of both.
+// ChannelSums of one row of S elements: x, then from its mean the squares. The rest of the mean,
+// which float32 cannot hold, is taken out of both.
 template <class T>
 HWY_INLINE void JoinRow(const T* x, int64_t s, Moments& moments) {
   const hn::ScalableTag<float> d;
@@ -79,33 +95,24 @@ HWY_INLINE void JoinRow(const T* x, int64_t s, Moments& moments) {
   moments.Join(n, centre * n + rest, SumLanes(d, squares) - rest * rest / n);
 }
 
-// The same for the columns of a block of rows, `stride` apart.
+// The same for every column of a block of rows: its mean, the sum of differences from it, and of
+// their squares.
 template <class T>
-HWY_INLINE void JoinColumns(const T* x, int64_t rows, int64_t stride, int64_t columns,
-                            Moments* moments) {
+HWY_INLINE void BlockMoments(const T* x, int64_t rows, int64_t c, float* sums) {
   const hn::ScalableTag<float> d;
+  float *centre = sums, *rest = sums + c, *squares = sums + 2 * c;
+  for (int64_t row = 0; row < rows; ++row)
+    MapRows(x + row * c, centre, centre, c,
+            [](auto v, auto sum) HWY_ATTR { return hn::Add(v, sum); });
   const auto scale = hn::Set(d, 1.0F / static_cast<float>(rows));
-  ForVectors(columns, [&](int64_t i, size_t count) HWY_ATTR {
-    auto total = hn::Zero(d), sum = hn::Zero(d), squares = hn::Zero(d);
-    for (int64_t row = 0; row < rows; ++row)
-      total = hn::Add(total, LoadSome(d, x + row * stride + i, count));
-    const auto centre = hn::Mul(total, scale);
-    for (int64_t row = 0; row < rows; ++row) {
-      const auto away = hn::Sub(LoadSome(d, x + row * stride + i, count), centre);
-      sum = hn::Add(sum, away);
-      squares = hn::MulAdd(away, away, squares);
-    }
-    HWY_ALIGN float lanes[3][hn::MaxLanes(hn::ScalableTag<float>())];
-    hn::Store(centre, d, lanes[0]);
-    hn::Store(sum, d, lanes[1]);
-    hn::Store(squares, d, lanes[2]);
-    const double n = static_cast<double>(rows);
-    for (size_t k = 0; k < count; ++k) {
-      const double rest = lanes[1][k];
-      moments[i + static_cast<int64_t>(k)].Join(n, lanes[0][k] * n + rest,
-                                                lanes[2][k] - rest * rest / n);
-    }
-  });
+  MapRow(centre, centre, c, [&](auto v, size_t) HWY_ATTR { return hn::Mul(v, scale); });
+  for (int64_t row = 0; row < rows; ++row)
+    ForVectors(c, [&](int64_t i, size_t count) HWY_ATTR {
+      const auto away =
+          hn::Sub(LoadSome(d, x + row * c + i, count), LoadSome(d, centre + i, count));
+      StoreSome(hn::Add(LoadSome(d, rest + i, count), away), d, rest + i, count);
+      StoreSome(hn::MulAdd(away, away, LoadSome(d, squares + i, count)), d, squares + i, count);
+    });
 }
 
 void BatchNormStatistics(const Tensor& x_in, const Tensor& mean, const Tensor& variance) {
@@ -119,17 +126,22 @@ void BatchNormStatistics(const Tensor& x_in, const Tensor& mean, const Tensor& v
     if (size.s > 1) {
       ForChannels(size, [&](int64_t c) HWY_ATTR {
         Moments moments;
-        for (int64_t n = 0; n < size.n; ++n) JoinRow(x + (n * size.c + c) * size.s, size.s, moments);
+        for (int64_t n = 0; n < size.n; ++n)
+          JoinRow(x + (n * size.c + c) * size.s, size.s, moments);
         finish(c, moments);
       });
     } else {
-      ForStrips(size, [&](int64_t first, int64_t columns) HWY_ATTR {
-        Moments moments[kStrip];
-        for (int64_t n = 0; n < size.n; n += kBlock)
-          JoinColumns(x + n * size.c + first, std::min(kBlock, size.n - n), size.c, columns,
-                      moments);
-        for (int64_t c = 0; c < columns; ++c) finish(first + c, moments[c]);
-      });
+      std::vector<Moments> moments(static_cast<size_t>(size.c));
+      ForBlocks(
+          size, x_in.device(),
+          [&](int64_t first, int64_t rows, float* sums)
+              HWY_ATTR { BlockMoments(x + first * size.c, rows, size.c, sums); },
+          [&](int64_t c, const float* sums, double rows) {
+            const double rest = sums[size.c];
+            moments[static_cast<size_t>(c)].Join(rows, sums[0] * rows + rest,
+                                                 sums[2 * size.c] - rest * rest / rows);
+          });
+      for (int64_t c = 0; c < size.c; ++c) finish(c, moments[static_cast<size_t>(c)]);
     }
   });
 }
@@ -168,8 +180,7 @@ void BatchNorm(const Tensor& x_in, const Tensor& weight, const Tensor& bias, con
                  [&](auto v, size_t) HWY_ATTR { return hn::MulAdd(hn::Sub(v, m), f, b); });
         } else {
           ForVectors(width, [&](int64_t i, size_t count) HWY_ATTR {
-            const auto away =
-                hn::Sub(LoadSome(d, x + i, count), LoadSome(d, mean + i, count));
+            const auto away = hn::Sub(LoadSome(d, x + i, count), LoadSome(d, mean + i, count));
             StoreSome(hn::MulAdd(away, LoadSome(d, scale.data() + i, count),
                                  LoadSome(d, shift.data() + i, count)),
                       d, y + i, count);
@@ -199,25 +210,17 @@ HWY_INLINE void AddRow(const T* dy, const T* x, float mean, int64_t s, ChannelSu
 }
 
 template <class T>
-HWY_INLINE void AddColumns(const T* dy, const T* x, const float* mean, int64_t rows, int64_t stride,
-                           int64_t columns, ChannelSums* sums) {
+HWY_INLINE void BlockSums(const T* dy, const T* x, const float* mean, int64_t rows, int64_t c,
+                          float* sums) {
   const hn::ScalableTag<float> d;
-  ForVectors(columns, [&](int64_t i, size_t count) HWY_ATTR {
-    const auto m = LoadSome(d, mean + i, count);
-    auto sum = hn::Zero(d), sum_away = hn::Zero(d);
-    for (int64_t row = 0; row < rows; ++row) {
-      const auto g = LoadSome(d, dy + row * stride + i, count);
-      sum = hn::Add(sum, g);
-      sum_away = hn::MulAdd(g, hn::Sub(LoadSome(d, x + row * stride + i, count), m), sum_away);
-    }
-    HWY_ALIGN float lanes[2][hn::MaxLanes(hn::ScalableTag<float>())];
-    hn::Store(sum, d, lanes[0]);
-    hn::Store(sum_away, d, lanes[1]);
-    for (size_t k = 0; k < count; ++k) {
-      sums[i + static_cast<int64_t>(k)].dy += lanes[0][k];
-      sums[i + static_cast<int64_t>(k)].dy_away += lanes[1][k];
-    }
-  });
+  float* sums_away = sums + c;
+  for (int64_t row = 0; row < rows; ++row)
+    ForVectors(c, [&](int64_t i, size_t count) HWY_ATTR {
+      const auto g = LoadSome(d, dy + row * c + i, count);
+      const auto away = hn::Sub(LoadSome(d, x + row * c + i, count), LoadSome(d, mean + i, count));
+      StoreSome(hn::Add(LoadSome(d, sums + i, count), g), d, sums + i, count);
+      StoreSome(hn::MulAdd(g, away, LoadSome(d, sums_away + i, count)), d, sums_away + i, count);
+    });
 }
 
 // dx = dy_factor dy + away_factor (x - mean) + shift, the three numbers being the channel's.
@@ -266,30 +269,35 @@ void BatchNormBackward(const Tensor& dy_in, const Tensor& x_in, const Tensor& we
         }
       });
     } else {
-      ForStrips(size, [&](int64_t first, int64_t columns) HWY_ATTR {
-        ChannelSums sums[kStrip];
-        for (int64_t n = 0; n < size.n; n += kBlock)
-          AddColumns(dy + n * size.c + first, x + n * size.c + first, mean + first,
-                     std::min(kBlock, size.n - n), size.c, columns, sums);
-        HWY_ALIGN float a[kStrip], b[kStrip], e[kStrip];
-        for (int64_t c = 0; c < columns; ++c) {
-          const Line line = finish(first + c, sums[c]);
-          a[c] = line.dy_factor;
-          b[c] = line.away_factor;
-          e[c] = line.shift;
-        }
-        if (!dx_out.defined()) return;
-        for (int64_t n = 0; n < size.n; ++n) {
-          const int64_t at = n * size.c + first;
-          ForVectors(columns, [&](int64_t i, size_t count) HWY_ATTR {
-            const auto away = hn::Sub(LoadSome(d, x + at + i, count),
-                                      LoadSome(d, mean + first + i, count));
-            const auto line = hn::MulAdd(LoadSome(d, b + i, count), away,
-                                         LoadSome(d, e + i, count));
-            StoreSome(hn::MulAdd(LoadSome(d, a + i, count), LoadSome(d, dy + at + i, count), line),
-                      d, output<T>(dx_out) + at + i, count);
+      std::vector<ChannelSums> totals(static_cast<size_t>(size.c));
+      ForBlocks(
+          size, x_in.device(),
+          [&](int64_t first, int64_t rows, float* sums) HWY_ATTR {
+            BlockSums(dy + first * size.c, x + first * size.c, mean, rows, size.c, sums);
+          },
+          [&](int64_t c, const float* sums, double /*rows*/) {
+            totals[static_cast<size_t>(c)].dy += sums[0];
+            totals[static_cast<size_t>(c)].dy_away += sums[size.c];
           });
-        }
+      std::vector<float> a, b, e;
+      for (int64_t c = 0; c < size.c; ++c) {
+        const Line line = finish(c, totals[static_cast<size_t>(c)]);
+        a.push_back(line.dy_factor);
+        b.push_back(line.away_factor);
+        e.push_back(line.shift);
+      }
+      if (!dx_out.defined()) return;
+      T* dx = output<T>(dx_out);
+      parallel_ranges(size.n, row_grain(size.c), [&](int64_t begin, int64_t end) HWY_ATTR {
+        for (int64_t at = begin * size.c; at < end * size.c; at += size.c)
+          ForVectors(size.c, [&](int64_t i, size_t count) HWY_ATTR {
+            const auto away = hn::Sub(LoadSome(d, x + at + i, count), LoadSome(d, mean + i, count));
+            const auto line = hn::MulAdd(LoadSome(d, b.data() + i, count), away,
+                                         LoadSome(d, e.data() + i, count));
+            StoreSome(
+                hn::MulAdd(LoadSome(d, a.data() + i, count), LoadSome(d, dy + at + i, count), line),
+                d, dx + at + i, count);
+          });
       });
     }
   });
@@ -313,11 +321,11 @@ void register_batch_norm() {
   add_fast(kBatchNormStatistics, [](const Tensor& x, const Tensor& mean, const Tensor& variance) {
     HWY_DYNAMIC_DISPATCH(BatchNormStatistics)(x, mean, variance);
   });
-  add_fast(kBatchNorm, [](const Tensor& x, const Tensor& weight, const Tensor& bias,
-                          const Tensor& mean, const Tensor& variance, const Tensor& y,
-                          const Tensor& rstd, double epsilon) {
-    HWY_DYNAMIC_DISPATCH(BatchNorm)(x, weight, bias, mean, variance, y, rstd, epsilon);
-  });
+  add_fast(kBatchNorm,
+           [](const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+              const Tensor& variance, const Tensor& y, const Tensor& rstd, double epsilon) {
+             HWY_DYNAMIC_DISPATCH(BatchNorm)(x, weight, bias, mean, variance, y, rstd, epsilon);
+           });
   add_fast(kBatchNormBackward, [](const Tensor& dy, const Tensor& x, const Tensor& weight,
                                   const Tensor& mean, const Tensor& rstd, const Tensor& dx,
                                   const Tensor& dweight, const Tensor& dbias, bool own) {

@@ -30,7 +30,8 @@ HWY_INLINE void ForInner(const CopyPlan& plan, F&& body) {
   }
   const int64_t width = plan.inner().size;
   parallel_ranges(plan.rows(), row_grain(width), [&](int64_t begin, int64_t end) HWY_ATTR {
-    plan.for_rows(begin, end, [&](int64_t x, int64_t y) HWY_ATTR { body(x, y, int64_t{0}, width); });
+    plan.for_rows(begin, end,
+                  [&](int64_t x, int64_t y) HWY_ATTR { body(x, y, int64_t{0}, width); });
     hwy::FlushStream();
   });
 }
@@ -64,8 +65,7 @@ template <class T>
 HWY_INLINE void TransposeEdge(const T* x, T* y, const CopyAxis& across, const CopyAxis& along,
                               int64_t k_begin, int64_t k_end, int64_t j_begin, int64_t j_end) {
   for (int64_t k = k_begin; k < k_end; ++k)
-    for (int64_t j = j_begin; j < j_end; ++j)
-      y[k * across.y + j] = x[k + j * along.x];
+    for (int64_t j = j_begin; j < j_end; ++j) y[k * across.y + j] = x[k + j * along.x];
 }
 
 #if HWY_TARGET != HWY_SCALAR
@@ -78,9 +78,10 @@ HWY_INLINE void TransposeBlock(const uint32_t* x, int64_t x_stride, uint32_t* y,
     stream ? hn::Stream(row, d, to) : hn::StoreU(row, d, to);
   });
 }
-// A 32-bit unit holds the elements of rows 2p (its low half) and 2p + 1.
+// A 32-bit unit holds the elements of rows 2p (its low half) and 2p + 1. Half a line is written at
+// a time, which is no work for streaming.
 HWY_INLINE void TransposeBlock(const uint16_t* x, int64_t x_stride, uint16_t* y, int64_t y_stride,
-                               bool stream) {
+                               bool /*stream*/) {
   const hn::ScalableTag<uint32_t> d;
   const hn::RebindToSigned<decltype(d)> di;
   const hn::Rebind<uint16_t, decltype(d)> d16;
@@ -88,13 +89,8 @@ HWY_INLINE void TransposeBlock(const uint16_t* x, int64_t x_stride, uint16_t* y,
     uint16_t* to = y + static_cast<int64_t>(2 * p) * y_stride;
     const auto low = hn::BitCast(di, hn::And(row, hn::Set(d, 0xFFFFu)));
     const auto high = hn::BitCast(di, hn::ShiftRight<16>(row));
-    if (stream) {
-      hn::Stream(hn::DemoteTo(d16, low), d16, to);
-      hn::Stream(hn::DemoteTo(d16, high), d16, to + y_stride);
-    } else {
-      hn::StoreU(hn::DemoteTo(d16, low), d16, to);
-      hn::StoreU(hn::DemoteTo(d16, high), d16, to + y_stride);
-    }
+    hn::StoreU(hn::DemoteTo(d16, low), d16, to);
+    hn::StoreU(hn::DemoteTo(d16, high), d16, to + y_stride);
   });
 }
 #endif
@@ -154,8 +150,7 @@ void CopySame(const CopyPlan& plan, const T* x, T* y) {
       return CopyBytes(reinterpret_cast<const uint8_t*>(x + x0 + begin),
                        reinterpret_cast<uint8_t*>(y + y0 + begin),
                        static_cast<size_t>(end - begin) * sizeof(T), stream);
-    if (inner.x == 0 && inner.y == 1)
-      return FillSpan(y + y0 + begin, end - begin, x[x0], stream);
+    if (inner.x == 0 && inner.y == 1) return FillSpan(y + y0 + begin, end - begin, x[x0], stream);
     for (int64_t i = begin; i < end; ++i) y[y0 + i * inner.y] = x[x0 + i * inner.x];
   });
 }

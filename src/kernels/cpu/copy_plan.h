@@ -13,8 +13,9 @@ struct CopyAxis {
 };
 
 // The order in which a copy between two strided views of one shape is best made: axes from the
-// longest stride of the destination to the shortest, so that it is written front to back, and
-// merged where both sides step over them evenly.
+// longest stride of the destination to the shortest, so that it is written front to back, merged
+// where both sides step over them evenly. Where whole rows are copied it is the source that is
+// read front to back: the processor fetches ahead of reads, and writes do not wait.
 class CopyPlan {
  public:
   CopyPlan(const Tensor& from, const Tensor& to) {
@@ -25,6 +26,9 @@ class CopyPlan {
         all[static_cast<size_t>(count++)] = {from.shape()[i], from.strides()[i], to.strides()[i]};
     std::stable_sort(all.begin(), all.begin() + count,
                      [](const CopyAxis& a, const CopyAxis& b) { return a.y > b.y; });
+    if (count > 0 && all[static_cast<size_t>(count - 1)].x == 1)
+      std::stable_sort(all.begin(), all.begin() + count - 1,
+                       [](const CopyAxis& a, const CopyAxis& b) { return a.x > b.x; });
     for (int i = 0; i < count; ++i) append(all[static_cast<size_t>(i)]);
     if (count == 0) append({1, 1, 1});
   }
@@ -39,13 +43,13 @@ class CopyPlan {
 
   // True where the destination's neighbours are far apart in the source and those of the source,
   // along another axis, far apart in the destination.
-  bool transposes() const { return inner().y == 1 && inner().x != 1 && find_across() >= 0; }
+  bool transposes() const { return inner().y == 1 && inner().x > 1 && find_across() >= 0; }
   const CopyAxis& across() const { return axes_[static_cast<size_t>(find_across())]; }
   CopyPlan without_transposed() const {
     CopyPlan rest;
     for (int i = 0; i + 1 < rank_; ++i)
-      if (i != find_across()) rest.axes_[static_cast<size_t>(rest.rank_++)] =
-          axes_[static_cast<size_t>(i)];
+      if (i != find_across())
+        rest.axes_[static_cast<size_t>(rest.rank_++)] = axes_[static_cast<size_t>(i)];
     if (rest.rank_ == 0) rest.append({});
     return rest;
   }

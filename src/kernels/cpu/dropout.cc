@@ -27,8 +27,7 @@ HWY_INLINE void DropoutStep(const PhiloxField& field, uint32_t threshold, float 
     const auto first = keep(LoadF32(d, x + i), words.first);
     const auto second = keep(LoadF32(d, x + i + kLanes), words.second);
     if (stream) {
-      StreamF32(first, d, y + i);
-      StreamF32(second, d, y + i + kLanes);
+      StreamF32(first, second, d, y + i);
     } else {
       StoreF32(first, d, y + i);
       StoreF32(second, d, y + i + kLanes);
@@ -50,7 +49,7 @@ void Dropout(const Tensor& x_in, const Tensor& y_out, double p, RandomKey key) {
     using T = std::remove_pointer_t<decltype(type)>;
     const T* x = input<T>(x_in);
     T* y = output<T>(y_out);
-    const bool stream = x != y && reinterpret_cast<uintptr_t>(y) % 64 == 0 &&
+    const bool stream = x != y && IsStreamable(y) &&
                         worth_streaming(y_out.count() * static_cast<int64_t>(sizeof(T)));
     ForFlat(x_in.count(), [&](int64_t begin, int64_t end) HWY_ATTR {
       constexpr auto kStep = static_cast<int64_t>(PhiloxField::kStep);

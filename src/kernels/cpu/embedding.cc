@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 
-constexpr int64_t kRows = 64;     // of dweight in one task
+constexpr int64_t kRows = 64;      // of dweight in one task
 constexpr int64_t kColumns = 512;  // likewise; sums of that many stay in the first cache
 
 // y = the sum of the `count` rows of dy that `places` lists, over `columns` of their `width`
@@ -57,8 +57,7 @@ void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& 
   for (size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
   // Now ends[v] is where v's places start; filling them in moves it to where they end.
   for (int64_t i = 0; i < ids_in.count(); ++i)
-    if (ids[i] != padding_idx)
-      places[static_cast<size_t>(ends[static_cast<size_t>(ids[i])]++)] = i;
+    if (ids[i] != padding_idx) places[static_cast<size_t>(ends[static_cast<size_t>(ids[i])]++)] = i;
   const int64_t strips = (width + kColumns - 1) / kColumns;
   const int64_t blocks = (vocabulary + kRows - 1) / kRows;
   visit_memory_type(dweight_out.dtype(), [&]<class T>(T*) HWY_ATTR {
@@ -82,6 +81,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "hwy/cache_control.h"
 #include "kernels/cpu/register.h"
 
 namespace glassformer::cpu {
@@ -92,10 +92,17 @@ void embedding(const Tensor& weight, const Tensor& ids_in, const Tensor& y) {
   check_indices("embedding", "ids", ids_in, weight.size(0));
   const int64_t* ids = input<int64_t>(ids_in);
   const int64_t width = weight.size(1);
+  const T* from = input<T>(weight);
+  T* to = output<T>(y);
+  // Rows come from anywhere, so the next one is asked for while this one is copied: the processor
+  // foresees only what lies in line.
+  const int64_t line = 64 / static_cast<int64_t>(sizeof(T)), ahead = std::min(width, 16 * line);
   parallel_ranges(ids_in.count(), row_grain(width), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      std::memcpy(output<T>(y) + i * width, input<T>(weight) + ids[i] * width,
-                  static_cast<size_t>(width) * sizeof(T));
+    for (int64_t i = begin; i < end; ++i) {
+      const T* next = from + ids[std::min(i + 1, end - 1)] * width;
+      for (int64_t j = 0; j < ahead; j += line) hwy::Prefetch(next + j);
+      std::memcpy(to + i * width, from + ids[i] * width, static_cast<size_t>(width) * sizeof(T));
+    }
   });
 }
 
@@ -108,10 +115,10 @@ void register_embedding() {
   add_kernel(kEmbedding, Device::kCpu, DType::kFloat64, embedding<uint64_t>);
   add_kernel(kEmbedding, Device::kCpu, DType::kBFloat16, embedding<uint16_t>);
   add_kernel(kEmbedding, Device::kCpu, DType::kFloat16, embedding<uint16_t>);
-  add_fast(kEmbeddingBackward, [](const Tensor& dy, const Tensor& ids, const Tensor& dweight,
-                                  int64_t padding_idx) {
-    HWY_DYNAMIC_DISPATCH(EmbeddingBackward)(dy, ids, dweight, padding_idx);
-  });
+  add_fast(kEmbeddingBackward,
+           [](const Tensor& dy, const Tensor& ids, const Tensor& dweight, int64_t padding_idx) {
+             HWY_DYNAMIC_DISPATCH(EmbeddingBackward)(dy, ids, dweight, padding_idx);
+           });
 }
 
 }  // namespace glassformer::cpu

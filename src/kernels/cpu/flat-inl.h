@@ -35,6 +35,12 @@ HWY_INLINE void ForFlat(int64_t count, F&& body) {
   });
 }
 
+// True where StreamF32 may write: whole lines.
+template <class U>
+HWY_INLINE bool IsStreamable(const U* y) {
+  return reinterpret_cast<uintptr_t>(y) % 64 == 0;
+}
+
 // y[i] = f(x[i]...) for i in [0, count); y may be any x. With `stream` past the caches where y is
 // aligned for it; follow with hwy::FlushStream().
 template <class U, class F, class... T>
@@ -42,11 +48,11 @@ HWY_INLINE void MapSpan(int64_t count, bool stream, U* y, F&& f, const T*... x) 
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  if (stream && reinterpret_cast<uintptr_t>(y) % (hn::Lanes(d) * sizeof(U)) == 0) {
-    for (; i + lanes <= count; i += lanes) StreamF32(f(LoadF32(d, x + i)...), d, y + i);
-  } else {
-    for (; i + lanes <= count; i += lanes) StoreF32(f(LoadF32(d, x + i)...), d, y + i);
+  if (stream && IsStreamable(y)) {
+    for (; i + 2 * lanes <= count; i += 2 * lanes)
+      StreamF32(f(LoadF32(d, x + i)...), f(LoadF32(d, x + i + lanes)...), d, y + i);
   }
+  for (; i + lanes <= count; i += lanes) StoreF32(f(LoadF32(d, x + i)...), d, y + i);
   if (i < count) {
     const auto rest = static_cast<size_t>(count - i);
     StoreF32N(f(LoadF32N(d, x + i, rest)...), d, y + i, rest);

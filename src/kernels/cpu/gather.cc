@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 
-// Where the rows with each id are: order[starts[n] .. starts[n + 1]) are those with id n, ascending.
+// Where the rows with each id are: order[starts[n] .. starts[n + 1]) are those with id n,
+// ascending.
 struct Buckets {
   std::vector<int64_t> starts, order;
   Buckets(const int64_t* ids, int64_t count, int64_t size)
@@ -60,9 +61,9 @@ void SelectRowsBackward(const Tensor& dy, const Tensor& ids, const Tensor& dx) {
       std::vector<float> sum(static_cast<size_t>(width));
       for (int64_t row = begin; row < end; ++row) {
         const auto n = static_cast<size_t>(row % size);
-        SumRows(input<T>(dy) + row / size * count * width,
-                buckets.order.data() + buckets.starts[n], buckets.starts[n + 1] - buckets.starts[n],
-                width, sum.data(), output<T>(dx) + row * width);
+        SumRows(input<T>(dy) + row / size * count * width, buckets.order.data() + buckets.starts[n],
+                buckets.starts[n + 1] - buckets.starts[n], width, sum.data(),
+                output<T>(dx) + row * width);
       }
     });
   });
@@ -112,7 +113,8 @@ void select_rows(const Tensor& x, const Tensor& ids_in, const Tensor& y) {
   const size_t bytes = static_cast<size_t>(x.size(2)) * size_of(x.dtype());
   const int64_t* ids = input<int64_t>(ids_in);
   check_indices(kSelectRows.name, ids, count, size);
-  const std::byte* from = x.storage()->data() + static_cast<size_t>(x.offset()) * size_of(x.dtype());
+  const std::byte* from =
+      x.storage()->data() + static_cast<size_t>(x.offset()) * size_of(x.dtype());
   std::byte* to = y.storage()->data() + static_cast<size_t>(y.offset()) * size_of(y.dtype());
   parallel_ranges(y.size(0) * count, row_grain(x.size(2)), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {

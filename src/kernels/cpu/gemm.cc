@@ -225,7 +225,8 @@ struct F32Engine {
   }
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const float* strip,
-                                const float* panel, float* c, size_t ldc, bool accumulate) {
+                                const float* panel, float* c, size_t ldc, bool accumulate,
+                                const float* /*next*/) {
     tile::KernelForRows<true>(rows, kc, strip, kMr, panel, c, ldc, columns, accumulate);
   }
 };
@@ -255,8 +256,9 @@ struct AmxEngine {
   }
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const uint16_t* strip,
-                                const uint16_t* panel, float* c, size_t ldc, bool accumulate) {
-    amx_strip_product(rows, columns, kc, strip, panel, c, ldc, accumulate);
+                                const uint16_t* panel, float* c, size_t ldc, bool accumulate,
+                                const float* next) {
+    amx_strip_product(rows, columns, kc, strip, panel, c, ldc, accumulate, next);
   }
 };
 
@@ -308,6 +310,9 @@ class Rectangle {
 
   // Columns whose sums are held at a time.
   size_t ColumnStep(size_t rows) const {
+    // Few rows read B once, at the speed of memory: down whole columns where these are contiguous.
+    if (Engine::Strips(rows) <= 2 && q_.panels == nullptr && q_.b.row_stride == 1)
+      return Engine::kColumns;
     if (sums_in_c_ || blocks_.count == 1) return columns_.size();
     const size_t panels = kSumBytes / (rows * Engine::kColumns * sizeof(float));
     return std::max<size_t>(panels, 1) * Engine::kColumns;
@@ -352,10 +357,14 @@ class Rectangle {
         const size_t height = Engine::StripStart(s + 1, rows.size()) - start;
         const size_t i = rows.begin + start;
         const size_t tile = (j - columns.begin) / Engine::kColumns * strips + s;
+        const size_t tiles = div_up(columns.size(), Engine::kColumns) * strips;
         size_t ld;
-        float* sums = Sums(i, j, tile, div_up(columns.size(), Engine::kColumns) * strips, &ld);
+        float* sums = Sums(i, j, tile, tiles, &ld);
+        const bool ahead = !sums_in_c_ && blocks_.count != 1 && tile + 1 != tiles;
+        if (last && !sums_in_c_) PrefetchOutput(i, height, j);
         Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, ld,
-                       block != 0 || (sums_in_c_ && q_.out.accumulate));
+                       block != 0 || (sums_in_c_ && q_.out.accumulate),
+                       ahead ? sums + Engine::kRows * Engine::kColumns : nullptr);
         if (last) FinishStrip(i, height, j, width, sums, ld);
       }
     }
@@ -369,6 +378,16 @@ class Rectangle {
     const size_t lines = size / kLine;
     for (size_t line = s * lines / strips; line < (s + 1) * lines / strips; ++line)
       __builtin_prefetch(panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
+  }
+
+  // Asks for the lines of C that will be written when the sums are done.
+  void PrefetchOutput(size_t i, size_t rows, size_t j) const {
+    const size_t size = q_.out.type == Type::kF32 ? sizeof(float) : sizeof(uint16_t);
+    const size_t pitch = static_cast<size_t>(q_.out.ldc) * size;
+    const char* c = static_cast<const char*>(q_.out.c) + i * pitch + j * size;
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t byte = 0; byte < Engine::kColumns * size; byte += 64)
+        __builtin_prefetch(c + r * pitch + byte, /*write*/ 1, /*to L1*/ 3);
   }
 
   // Where the f32 sums of a tile are kept: in C, or together in scratch, `tile` of `tiles`.
@@ -471,7 +490,7 @@ struct Grid {
 // The grid with the least time for its slowest thread, by the costs measured on one machine, in
 // nanoseconds an element. Only their proportions matter.
 Grid choose_grid(const Product& q, bool amx, size_t threads, size_t panel_width) {
-  const double multiply = amx ? 0.0006 : 0.0055;
+  const double multiply = amx ? 0.001 : 0.01;
   const double load_a = amx ? 0.05 : 0.2;
   const double load_b = q.panels != nullptr ? (amx ? 0.05 : 0.1) : (amx ? 0.15 : 0.3);
   Grid best{1, 1};
@@ -511,15 +530,18 @@ size_t panels_bytes(const Product& q, bool amx, size_t width) {
   return amx ? columns * amx_padded_k(q.k) * sizeof(uint16_t) : columns * q.k * sizeof(float);
 }
 
-// With more rows than this several blocks of A pass over the same B.
+// With more rows than this several blocks of A pass over the same B, which is then packed once for
+// all of them, unless a thread would have to keep that much memory.
 constexpr size_t kRowsToPackFor = 1024;
+constexpr size_t kMostPanelBytes = size_t{64} << 20;
 
 void run(Product q, bool amx) {
   if (q.m == 0 || q.n == 0) return;
   const auto multiply = amx ? HWY_DYNAMIC_DISPATCH(MultiplyAmx) : HWY_DYNAMIC_DISPATCH(MultiplyF32);
   const size_t width = amx ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
-  if (q.panels == nullptr && q.m > kRowsToPackFor) {
-    void* panels = scratch().panels.get<char>(panels_bytes(q, amx, width));
+  const size_t bytes = panels_bytes(q, amx, width);
+  if (q.panels == nullptr && q.m > kRowsToPackFor && bytes <= kMostPanelBytes) {
+    void* panels = scratch().panels.get<char>(bytes);
     pack_panels(q, amx, div_up(q.n, width), panels);
     q.panels = panels;
   }

@@ -7,9 +7,7 @@
 namespace glassformer::cpu {
 namespace {
 
-Type type_of(const Tensor& x) {
-  return x.dtype() == DType::kBFloat16 ? Type::kBf16 : Type::kF32;
-}
+Type type_of(const Tensor& x) { return x.dtype() == DType::kBFloat16 ? Type::kBf16 : Type::kF32; }
 const void* address(const Tensor& x) {
   return x.storage()->data() + static_cast<size_t>(x.offset()) * size_of(x.dtype());
 }
@@ -46,7 +44,8 @@ GemmOutput output_of(const Tensor& y, const LinearEpilogue& epilogue) {
   return out;
 }
 
-void linear(const Tensor& x, const Tensor& weight, const Tensor& y, const LinearEpilogue& epilogue) {
+void linear(const Tensor& x, const Tensor& weight, const Tensor& y,
+            const LinearEpilogue& epilogue) {
   gemm(y.size(0), y.size(1), x.size(1), matrix(x, 0, 1), matrix(weight, 1, 0),
        output_of(y, epilogue));
 }
@@ -57,8 +56,8 @@ void pack_weight(const Tensor& weight, PackedData& packed) {
 
 void linear_packed(const Tensor& x, const PackedData& packed, const Tensor& y,
                    const LinearEpilogue& epilogue) {
-  gemm(y.size(0), y.size(1), x.size(1), matrix(x, 0, 1),
-       *static_cast<const PackedB*>(packed.get()), output_of(y, epilogue));
+  gemm(y.size(0), y.size(1), x.size(1), matrix(x, 0, 1), *static_cast<const PackedB*>(packed.get()),
+       output_of(y, epilogue));
 }
 
 }  // namespace

@@ -27,29 +27,32 @@ struct Centre {
   float centre = 0, rest = 0;
 };
 
-// sum x and, from differences to the mean, its rest and the mean square.
+// The mean and, from differences to it, its rest and the variance.
 template <class T>
 HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& variance) {
   const hn::ScalableTag<float> d;
   const float scale = 1.0F / static_cast<float>(n);
-  auto total = hn::Zero(d);
-  ReadRow(x, n, [&](auto v, size_t) HWY_ATTR { total = hn::Add(total, v); });
-  mean.centre = SumLanes(d, total) * scale;
+  Turns sum, squares;
+  ClearTurns(sum);
+  ClearTurns(squares);
+  ForVectorsInTurn(n, [&](int64_t i, size_t count, int turn)
+                          HWY_ATTR { sum[turn] = hn::Add(sum[turn], LoadSome(d, x + i, count)); });
+  mean.centre = SumTurns(sum) * scale;
+  ClearTurns(sum);
   const auto centre = hn::Set(d, mean.centre);
-  auto sum = hn::Zero(d), squares = hn::Zero(d);
-  ReadRow(x, n, [&](auto v, size_t count) HWY_ATTR {
-    const auto away = FirstOf(d, hn::Sub(v, centre), count);
-    sum = hn::Add(sum, away);
-    squares = hn::MulAdd(away, away, squares);
+  ForVectorsInTurn(n, [&](int64_t i, size_t count, int turn) HWY_ATTR {
+    const auto away = FirstOf(d, hn::Sub(LoadSome(d, x + i, count), centre), count);
+    sum[turn] = hn::Add(sum[turn], away);
+    squares[turn] = hn::MulAdd(away, away, squares[turn]);
   });
-  mean.rest = SumLanes(d, sum) * scale;
-  variance = std::max(SumLanes(d, squares) * scale - mean.rest * mean.rest, 0.0F);
+  mean.rest = SumTurns(sum) * scale;
+  variance = std::max(SumTurns(squares) * scale - mean.rest * mean.rest, 0.0F);
 }
 
 // y = (x - mean) rstd weight + bias for one row; weight and bias may be null.
 template <class T>
-HWY_INLINE void Normalize(const T* x, const T* weight, const T* bias, Centre mean, float rstd,
-                          T* y, int64_t n) {
+HWY_INLINE void Normalize(const T* x, const T* weight, const T* bias, Centre mean, float rstd, T* y,
+                          int64_t n) {
   const hn::ScalableTag<float> d;
   const auto centre = hn::Set(d, mean.centre), scale = hn::Set(d, rstd);
   const auto shift = hn::Set(d, -mean.rest * rstd);
@@ -101,24 +104,27 @@ HWY_INLINE RowSums Sums(const T* dy, const T* x, const T* weight, float centre, 
                         bool centred, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto middle = hn::Set(d, centre);
-  auto sum_g = hn::Zero(d), sum_ga = hn::Zero(d), sum_a = hn::Zero(d);
-  ForVectors(n, [&](int64_t i, size_t count) HWY_ATTR {
+  Turns sum_g, sum_ga, sum_a;
+  ClearTurns(sum_g);
+  ClearTurns(sum_ga);
+  ClearTurns(sum_a);
+  ForVectorsInTurn(n, [&](int64_t i, size_t count, int turn) HWY_ATTR {
     auto g = LoadSome(d, dy + i, count);  // zero beyond the row, which leaves the rest of x out
     if (weight != nullptr) g = hn::Mul(g, LoadSome(d, weight + i, count));
     const auto away = FirstOf(d, hn::Sub(LoadSome(d, x + i, count), middle), count);
-    sum_g = hn::Add(sum_g, g);
-    sum_ga = hn::MulAdd(g, away, sum_ga);
-    sum_a = hn::Add(sum_a, away);
+    sum_g[turn] = hn::Add(sum_g[turn], g);
+    sum_ga[turn] = hn::MulAdd(g, away, sum_ga[turn]);
+    sum_a[turn] = hn::Add(sum_a[turn], away);
   });
   const float scale = 1.0F / static_cast<float>(n);
   RowSums sums;
-  const float mean_g = SumLanes(d, sum_g) * scale;
+  const float mean_g = SumTurns(sum_g) * scale;
   sums.mean.centre = centre;
   if (centred) {
-    sums.mean.rest = SumLanes(d, sum_a) * scale;
+    sums.mean.rest = SumTurns(sum_a) * scale;
     sums.mean_g = mean_g;
   }
-  sums.mean_gh = (SumLanes(d, sum_ga) * scale - sums.mean.rest * mean_g) * rstd;
+  sums.mean_gh = (SumTurns(sum_ga) * scale - sums.mean.rest * mean_g) * rstd;
   return sums;
 }
 
@@ -135,8 +141,7 @@ HWY_INLINE void RowBackward(const T* dy, const T* x, const T* weight, const RowS
     const auto h = hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), centre), scale, shift);
     if (dweight != nullptr)
       StoreSome(hn::MulAdd(g, h, LoadSome(d, dweight + i, count)), d, dweight + i, count);
-    if (dbias != nullptr)
-      StoreSome(hn::Add(g, LoadSome(d, dbias + i, count)), d, dbias + i, count);
+    if (dbias != nullptr) StoreSome(hn::Add(g, LoadSome(d, dbias + i, count)), d, dbias + i, count);
     if (dx == nullptr) return;
     if (weight != nullptr) g = hn::Mul(g, LoadSome(d, weight + i, count));
     const auto inner = hn::NegMulAdd(h, mean_gh, hn::Sub(g, mean_g));
@@ -221,15 +226,14 @@ HWY_EXPORT(RmsNorm);
 
 void register_norm() {
   add_fast(kLayerNorm, [](const Tensor& x, const Tensor& weight, const Tensor& bias,
-                          const Tensor& y, const Tensor& mean, const Tensor& rstd,
-                          double epsilon) {
+                          const Tensor& y, const Tensor& mean, const Tensor& rstd, double epsilon) {
     HWY_DYNAMIC_DISPATCH(LayerNorm)(x, weight, bias, y, mean, rstd, epsilon);
   });
-  add_fast(kLayerNormBackward, [](const Tensor& dy, const Tensor& x, const Tensor& weight,
-                                  const Tensor& mean, const Tensor& rstd, const Tensor& dx,
-                                  const Tensor& dweight, const Tensor& dbias) {
-    HWY_DYNAMIC_DISPATCH(LayerNormBackward)(dy, x, weight, mean, rstd, dx, dweight, dbias);
-  });
+  add_fast(kLayerNormBackward,
+           [](const Tensor& dy, const Tensor& x, const Tensor& weight, const Tensor& mean,
+              const Tensor& rstd, const Tensor& dx, const Tensor& dweight, const Tensor& dbias) {
+             HWY_DYNAMIC_DISPATCH(LayerNormBackward)(dy, x, weight, mean, rstd, dx, dweight, dbias);
+           });
   add_fast(kRmsNorm, [](const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& rstd,
                         double epsilon) {
     HWY_DYNAMIC_DISPATCH(RmsNorm)(x, weight, y, rstd, epsilon);

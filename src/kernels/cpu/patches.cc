@@ -48,13 +48,17 @@ void for_rows(const Tensor& image_in, const Tensor& patches_in, PatchSize size, 
 }
 
 void extract(const Tensor& image, const Tensor& patches, PatchSize size) {
-  for_rows(image, patches, size, [](const std::byte* in_image, std::byte* in_patches,
-                                    size_t bytes) { copy_row(in_patches, in_image, bytes); });
+  for_rows(image, patches, size,
+           [](const std::byte* in_image, std::byte* in_patches, size_t bytes) {
+             copy_row(in_patches, in_image, bytes);
+           });
 }
 
 void assemble(const Tensor& patches, const Tensor& image, PatchSize size) {
-  for_rows(image, patches, size, [](std::byte* in_image, const std::byte* in_patches,
-                                    size_t bytes) { copy_row(in_image, in_patches, bytes); });
+  for_rows(image, patches, size,
+           [](std::byte* in_image, const std::byte* in_patches, size_t bytes) {
+             copy_row(in_image, in_patches, bytes);
+           });
 }
 
 }  // namespace

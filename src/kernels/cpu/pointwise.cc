@@ -56,37 +56,40 @@ void ClampBackward(const Tensor& x, const Tensor& dy, const Tensor& dx, double l
     const auto high = hn::Set(d, static_cast<float>(high_in));
     MapFlat(
         x.count(), output<T>(dx),
-        [&](auto v, auto g) HWY_ATTR {
-          return hn::IfThenElseZero(hn::And(hn::Ge(v, low), hn::Le(v, high)), g);
-        },
+        [&](auto v, auto g)
+            HWY_ATTR { return hn::IfThenElseZero(hn::And(hn::Ge(v, low), hn::Le(v, high)), g); },
         input<T>(x), input<T>(dy));
   });
 }
 
-// Bits are moved, not numbers, so the two half types are one.
+// Bits are moved, not numbers, so the two half types are one. Strides are 0 or 1, but for what is
+// left over after whole vectors.
 template <class T>
-void WhereRow(const T* a, int64_t sa, const T* b, int64_t sb, const bool* condition, int64_t sc,
-              T* y, int64_t sy, int64_t width) {
-  if (sa == 1 && sb == 1 && sc == 1 && sy == 1) {
-    for (int64_t i = 0; i < width; ++i) {
-      const T yes = a[i], no = b[i];  // read both: the compiler may then blend
-      y[i] = condition[i] ? yes : no;
-    }
-    return;
-  }
-  for (int64_t i = 0; i < width; ++i) {
-    const T yes = a[i * sa], no = b[i * sb];
-    y[i * sy] = condition[i * sc] ? yes : no;
-  }
+HWY_INLINE void WhereRow(const T* a, int64_t sa, const T* b, int64_t sb, const bool* condition,
+                         int64_t sc, T* y, int64_t sy, int64_t width) {
+  const hn::ScalableTag<T> d;
+  const hn::Rebind<uint8_t, decltype(d)> d8;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto load = [&](const T* p, int64_t stride, int64_t i)
+                        HWY_ATTR { return stride == 0 ? hn::Set(d, *p) : hn::LoadU(d, p + i); };
+  const auto flags = [&](int64_t i) HWY_ATTR {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(condition);
+    const auto bits = sc == 0 ? hn::Set(d8, *bytes) : hn::LoadU(d8, bytes + i);
+    return hn::Ne(hn::PromoteTo(d, bits), hn::Zero(d));
+  };
+  int64_t i = 0;
+  if (sa <= 1 && sb <= 1 && sc <= 1 && sy == 1)
+    for (; i + lanes <= width; i += lanes)
+      hn::StoreU(hn::IfThenElse(flags(i), load(a, sa, i), load(b, sb, i)), d, y + i);
+  for (; i < width; ++i) y[i * sy] = condition[i * sc] ? a[i * sa] : b[i * sb];
 }
 
 template <class T>
 void WhereAs(const Tensor& a_in, const Tensor& b_in, const Tensor& condition_in,
              const Tensor& y_out) {
   const Shape& shape = y_out.shape();
-  const StridedLoop<4> loop(shape,
-                            {broadcast_strides(a_in, shape), broadcast_strides(b_in, shape),
-                             broadcast_strides(condition_in, shape), y_out.strides()});
+  const StridedLoop<4> loop(shape, {broadcast_strides(a_in, shape), broadcast_strides(b_in, shape),
+                                    broadcast_strides(condition_in, shape), y_out.strides()});
   const T* a = input<T>(a_in);
   const T* b = input<T>(b_in);
   const bool* condition = input<bool>(condition_in);
@@ -97,9 +100,8 @@ void WhereAs(const Tensor& a_in, const Tensor& b_in, const Tensor& condition_in,
              condition + at[2] + begin * s[2], s[2], y + at[3] + begin * s[3], s[3], end - begin);
   };
   if (loop.rows() == 1) {
-    ForFlat(loop.width(), [&](int64_t begin, int64_t end) HWY_ATTR {
-      piece(typename StridedLoop<4>::Offsets{}, begin, end);
-    });
+    ForFlat(loop.width(), [&](int64_t begin, int64_t end)
+                              HWY_ATTR { piece(typename StridedLoop<4>::Offsets{}, begin, end); });
     return;
   }
   parallel_ranges(loop.rows(), row_grain(loop.width()), [&](int64_t begin, int64_t end) HWY_ATTR {
@@ -128,8 +130,9 @@ HWY_EXPORT(ClampBackward);
 HWY_EXPORT(Where);
 
 void register_pointwise() {
-  add_fast(kUnary,
-           [](const Tensor& x, const Tensor& y, Unary op) { HWY_DYNAMIC_DISPATCH(UnaryAny)(x, y, op); });
+  add_fast(kUnary, [](const Tensor& x, const Tensor& y, Unary op) {
+    HWY_DYNAMIC_DISPATCH(UnaryAny)(x, y, op);
+  });
   add_fast(kClamp, [](const Tensor& x, const Tensor& y, double low, double high) {
     HWY_DYNAMIC_DISPATCH(Clamp)(x, y, low, high);
   });

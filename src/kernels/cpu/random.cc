@@ -28,8 +28,7 @@ HWY_INLINE void StoreUpTo(hn::Vec<hn::ScalableTag<float>> v, T* y, int64_t i, in
 HWY_INLINE hn::Vec<hn::ScalableTag<float>> Unit(hn::Vec<PhiloxField::D32> words) {
   const hn::ScalableTag<float> d;
   const hn::ScalableTag<int32_t> di;
-  return hn::Mul(hn::ConvertTo(d, hn::BitCast(di, hn::ShiftRight<8>(words))),
-                 hn::Set(d, 0x1p-24f));
+  return hn::Mul(hn::ConvertTo(d, hn::BitCast(di, hn::ShiftRight<8>(words))), hn::Set(d, 0x1p-24f));
 }
 
 void Uniform(const Tensor& y_out, RandomKey key, double low, double high) {

@@ -17,10 +17,10 @@ namespace HWY_NAMESPACE {
 
 // Every sum is cut into blocks of fixed size and the blocks are added up by a tree, so that the
 // bits do not depend on the threads and the error grows with the logarithm of the count.
-constexpr int64_t kRowBlock = 16384;   // elements of a sum along the row
-constexpr int64_t kDeepBlock = 512;    // rows of a sum over rows
-constexpr int64_t kStrip = 1024;       // columns that are summed at a time
-constexpr int64_t kNarrow = 64;        // fewer columns are laid side by side first
+constexpr int64_t kRowBlock = 16384;  // elements of a sum along the row
+constexpr int64_t kDeepBlock = 512;   // rows of a sum over rows
+constexpr int64_t kStrip = 1024;      // columns that are summed at a time
+constexpr int64_t kNarrow = 64;       // fewer columns are laid side by side first
 
 // x [outer, depth, width] → y [outer, width]
 struct Middle {
@@ -72,9 +72,8 @@ HWY_INLINE void AddBlocks(float* x, int64_t blocks, int64_t pitch, int64_t width
   for (int64_t step = 1; step < blocks; step *= 2)
     for (int64_t b = 0; b + step < blocks; b += 2 * step)
       MapSpan(
-          width, false, x + b * pitch,
-          [](auto a, auto c) HWY_ATTR { return hn::Add(a, c); }, x + b * pitch,
-          x + (b + step) * pitch);
+          width, false, x + b * pitch, [](auto a, auto c) HWY_ATTR { return hn::Add(a, c); },
+          x + b * pitch, x + (b + step) * pitch);
 }
 
 int64_t Pieces(int64_t count, int64_t size) { return (count + size - 1) / size; }
@@ -110,17 +109,17 @@ void SumOver(const T* x, Middle shape, float* y) {
   const Tensor scratch = Scratch(blocks > 1 ? shape.outer * blocks * shape.width : 0);
   float* partial = blocks > 1 ? output<float>(scratch) : y;
   const int64_t work = std::min(shape.depth, kDeepBlock) * std::min(shape.width, kStrip);
-  parallel_ranges(
-      shape.outer * blocks * strips, row_grain(work), [&](int64_t begin, int64_t end) HWY_ATTR {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t column = i % strips * kStrip, block = i / strips % blocks;
-          const int64_t o = i / strips / blocks, row = block * kDeepBlock;
-          SumRowsInto(x + (o * shape.depth + row) * shape.width + column,
-                      std::min(kDeepBlock, shape.depth - row), shape.width,
-                      std::min(kStrip, shape.width - column),
-                      partial + (o * blocks + block) * shape.width + column);
-        }
-      });
+  parallel_ranges(shape.outer * blocks * strips, row_grain(work),
+                  [&](int64_t begin, int64_t end) HWY_ATTR {
+                    for (int64_t i = begin; i < end; ++i) {
+                      const int64_t column = i % strips * kStrip, block = i / strips % blocks;
+                      const int64_t o = i / strips / blocks, row = block * kDeepBlock;
+                      SumRowsInto(x + (o * shape.depth + row) * shape.width + column,
+                                  std::min(kDeepBlock, shape.depth - row), shape.width,
+                                  std::min(kStrip, shape.width - column),
+                                  partial + (o * blocks + block) * shape.width + column);
+                    }
+                  });
   if (blocks == 1) return;
   for (int64_t o = 0; o < shape.outer; ++o) {
     float* first = partial + o * blocks * shape.width;
@@ -140,10 +139,9 @@ void SumMiddle(const T* x, Middle shape, float* y) {
   const Tensor scratch = Scratch(wide);
   float* partial = output<float>(scratch);
   SumOver(x, {1, deep, wide}, partial);
-  MapSpan(
-      (shape.depth - deep * together) * shape.width, false, partial,
-      [](auto a, auto sum) HWY_ATTR { return hn::Add(sum, a); }, x + deep * wide,
-      static_cast<const float*>(partial));
+  MapSpan((shape.depth - deep * together) * shape.width, false, partial,
+          [](auto a, auto sum) HWY_ATTR { return hn::Add(sum, a); }, x + deep * wide,
+          static_cast<const float*>(partial));
   AddBlocks(partial, together, shape.width, shape.width);
   std::copy(partial, partial + shape.width, y);
 }
@@ -234,8 +232,7 @@ HWY_INLINE int64_t FirstLargest(const T* x, int64_t width) {
     HWY_ALIGN int32_t steps[HWY_LANES(float)];
     hn::Store(most, d, values);
     hn::Store(where, di, steps);
-    for (int64_t lane = 0; lane < lanes; ++lane)
-      consider(values[lane], steps[lane] * lanes + lane);
+    for (int64_t lane = 0; lane < lanes; ++lane) consider(values[lane], steps[lane] * lanes + lane);
   }
   for (; i < width; ++i) consider(LoadOne(x + i), i);
   return best;

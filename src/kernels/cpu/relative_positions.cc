@@ -56,7 +56,8 @@ void RelativeBias(const Tensor& table, const Tensor& indices, const Tensor& y_ou
     parallel_ranges(heads, row_grain(count), [&](int64_t begin, int64_t end) HWY_ATTR {
       for (int64_t h = begin; h < end; ++h) {
         T* y = output<T>(y_out) + h * count;
-        for (const Run& run : runs) std::fill(y + run.begin, y + run.end, input<T>(table)[run.index * heads + h]);
+        for (const Run& run : runs)
+          std::fill(y + run.begin, y + run.end, input<T>(table)[run.index * heads + h]);
       }
     });
   });
@@ -106,10 +107,10 @@ void register_relative_positions() {
   add_fast(kRelativeBias, [](const Tensor& table, const Tensor& indices, const Tensor& y) {
     HWY_DYNAMIC_DISPATCH(RelativeBias)(table, indices, y);
   });
-  add_fast(kRelativeBiasBackward, [](const Tensor& dy, const Tensor& indices,
-                                     const Tensor& dtable) {
-    HWY_DYNAMIC_DISPATCH(RelativeBiasBackward)(dy, indices, dtable);
-  });
+  add_fast(kRelativeBiasBackward,
+           [](const Tensor& dy, const Tensor& indices, const Tensor& dtable) {
+             HWY_DYNAMIC_DISPATCH(RelativeBiasBackward)(dy, indices, dtable);
+           });
 }
 
 }  // namespace glassformer::cpu

@@ -69,43 +69,59 @@ HWY_INLINE void TurnInterleaved(const T* x, const float* cos, const float* sin, 
 
 #endif
 
+// What every head of every token shares.
+struct RotaryWork {
+  int64_t pairs, width;
+  const float *cos, *sin;
+  float flip;
+  bool interleaved;
+};
+
+template <class T>
+HWY_INLINE void TurnHead(const RotaryWork& work, const T* x, int64_t position, T* y) {
+  const float* cos = work.cos + position * work.pairs;
+  const float* sin = work.sin + position * work.pairs;
+  if (work.interleaved) {
+    TurnInterleaved(x, cos, sin, work.flip, y, work.pairs);
+  } else {
+    TurnHalves(x, cos, sin, work.flip, y, work.pairs);
+  }
+  const int64_t turned = 2 * work.pairs;
+  if (work.width > turned)
+    std::memcpy(y + turned, x + turned, static_cast<size_t>(work.width - turned) * sizeof(T));
+}
+
 // Floor: one read of x and one write of y; the table's rows stay in the cache over the heads. Rows
 // are taken in the order of y's memory.
-void Rotary(const Tensor& x_in, const Tensor& cos_in, const Tensor& sin_in,
-            const Tensor& positions_in, const Tensor& y_out, const RotaryStep& step) {
-  if (positions_in.defined())
-    check_indices("apply_rotary", "positions", positions_in, cos_in.size(0));
-  const int64_t pairs = cos_in.size(1), heads = x_in.size(1), length = x_in.size(2);
-  const int64_t width = x_in.size(3), rest = width - 2 * pairs;
-  const bool heads_inside = y_out.strides()[1] < y_out.strides()[2];
-  const int64_t inner = heads_inside ? heads : length, outer = heads_inside ? length : heads;
-  const int64_t* positions =
-      positions_in.defined() ? input<int64_t>(positions_in) : nullptr;
-  const float flip = step.backward ? -1.0F : 1.0F;
+void Rotary(const Tensor& x_in, const Tensor& cos, const Tensor& sin, const Tensor& positions_in,
+            const Tensor& y_out, const RotaryStep& step) {
+  if (positions_in.defined()) check_indices("apply_rotary", "positions", positions_in, cos.size(0));
+  const RotaryWork work{cos.size(1),
+                        x_in.size(3),
+                        input<float>(cos),
+                        input<float>(sin),
+                        step.backward ? -1.0F : 1.0F,
+                        step.interleaved};
+  const int64_t length = x_in.size(2);
+  const Strides xs = x_in.strides(), ys = y_out.strides();
+  const int inner_axis = ys[1] < ys[2] ? 1 : 2, outer_axis = 3 - inner_axis;
+  const int64_t inner = x_in.size(inner_axis), outer = x_in.size(outer_axis);
+  const int64_t* positions = positions_in.defined() ? input<int64_t>(positions_in) : nullptr;
   visit_memory_type(x_in.dtype(), [&]<class T>(T*) HWY_ATTR {
-    parallel_ranges(x_in.size(0) * outer, row_grain(width * inner),
-                    [&](int64_t begin, int64_t end) HWY_ATTR {
+    const auto rows = [&](int64_t begin, int64_t end) HWY_ATTR {
       for (int64_t at = begin; at < end; ++at) {
-        const int64_t b = at / outer;
+        const int64_t b = at / outer, i = at % outer;
+        const T* x = input<T>(x_in) + b * xs[0] + i * xs[outer_axis];
+        T* y = output<T>(y_out) + b * ys[0] + i * ys[outer_axis];
         for (int64_t k = 0; k < inner; ++k) {
-          const int64_t h = heads_inside ? k : at % outer, t = heads_inside ? at % outer : k;
-          const int64_t p = positions == nullptr ? step.offset + t : positions[b * length + t];
-          const T* x = input<T>(x_in) + b * x_in.strides()[0] + h * x_in.strides()[1] +
-                       t * x_in.strides()[2];
-          T* y = output<T>(y_out) + b * y_out.strides()[0] + h * y_out.strides()[1] +
-                 t * y_out.strides()[2];
-          const float* cos = input<float>(cos_in) + p * pairs;
-          const float* sin = input<float>(sin_in) + p * pairs;
-          if (step.interleaved) {
-            TurnInterleaved(x, cos, sin, flip, y, pairs);
-          } else {
-            TurnHalves(x, cos, sin, flip, y, pairs);
-          }
-          if (rest > 0)
-            std::memcpy(y + 2 * pairs, x + 2 * pairs, static_cast<size_t>(rest) * sizeof(T));
+          const int64_t t = inner_axis == 1 ? i : k;
+          TurnHead(work, x + k * xs[inner_axis],
+                   positions == nullptr ? step.offset + t : positions[b * length + t],
+                   y + k * ys[inner_axis]);
         }
       }
-    });
+    };
+    parallel_ranges(x_in.size(0) * outer, row_grain(work.width * inner), rows);
   });
 }
 

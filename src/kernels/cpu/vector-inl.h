@@ -31,6 +31,35 @@ HWY_INLINE void ForVectors(int64_t width, F&& f) {
   if (i < width) f(i, static_cast<size_t>(width - i));
 }
 
+// f(first, count, turn) likewise, turn going 0, 1, 2, 3: for sums, whose additions would wait for
+// one another in a single accumulator. Add the four up with SumTurns.
+template <class F>
+HWY_INLINE void ForVectorsInTurn(int64_t width, F&& f) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= width; i += 4 * lanes) {
+    f(i, hn::Lanes(d), 0);
+    f(i + lanes, hn::Lanes(d), 1);
+    f(i + 2 * lanes, hn::Lanes(d), 2);
+    f(i + 3 * lanes, hn::Lanes(d), 3);
+  }
+  for (; i + lanes <= width; i += lanes) f(i, hn::Lanes(d), 0);
+  if (i < width) f(i, static_cast<size_t>(width - i), 1);
+}
+
+using Turns = hn::Vec<hn::ScalableTag<float>>[4];
+
+HWY_INLINE void ClearTurns(Turns& sums) {
+  for (auto& sum : sums) sum = hn::Zero(hn::ScalableTag<float>());
+}
+
+HWY_INLINE float SumTurns(const Turns& sums) {
+  const hn::ScalableTag<float> d;
+  const auto all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+  return hn::GetLane(hn::SumOfLanes(d, all));
+}
+
 // The first `count` <= Lanes elements at p, the other lanes zero.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> LoadSome(D d, const T* HWY_RESTRICT p, size_t count) {

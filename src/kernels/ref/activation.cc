@@ -55,8 +55,7 @@ T slope(Activation f, T x) {
     case Activation::kNone: return T(1);
     case Activation::kRelu: return x > 0 ? T(1) : T(0);
     case Activation::kGelu: return normal_cdf(x) + x * normal_density(x);
-    case Activation::kGeluTanh:
-      return (1 + u) / 2 + x * (1 - u * u) * tanh_argument_slope(x) / 2;
+    case Activation::kGeluTanh: return (1 + u) / 2 + x * (1 - u * u) * tanh_argument_slope(x) / 2;
     case Activation::kSilu: return s * (1 + x * (1 - s));
     case Activation::kSigmoid: return s * (1 - s);
     case Activation::kTanh: return 1 - t * t;

@@ -21,8 +21,8 @@ T apply(Binary op, T a, T b) {
 template <class T>
 void binary(const Tensor& a_in, const Tensor& b_in, const Tensor& y_out, Binary op) {
   const Shape& shape = y_out.shape();
-  const StridedLoop<3> loop(shape, {broadcast_strides(a_in, shape), broadcast_strides(b_in, shape),
-                                    y_out.strides()});
+  const StridedLoop<3> loop(
+      shape, {broadcast_strides(a_in, shape), broadcast_strides(b_in, shape), y_out.strides()});
   const T* a = input<T>(a_in);
   const T* b = input<T>(b_in);
   T* y = output<T>(y_out);
@@ -34,9 +34,8 @@ void affine(const Tensor& x_in, const Tensor& y_out, double scale, double shift)
   const StridedLoop<2> loop(x_in.shape(), {x_in.strides(), y_out.strides()});
   const T* x = input<T>(x_in);
   T* y = output<T>(y_out);
-  loop.for_elements([&](const auto& at) {
-    y[at[1]] = static_cast<T>(scale) * x[at[0]] + static_cast<T>(shift);
-  });
+  loop.for_elements(
+      [&](const auto& at) { y[at[1]] = static_cast<T>(scale) * x[at[0]] + static_cast<T>(shift); });
 }
 
 }  // namespace

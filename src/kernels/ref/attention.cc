@@ -44,7 +44,9 @@ struct Query {
   int64_t key_head() const { return head / (query.size(1) / in.key.size(1)); }
   T* vector() const { return row_of<T>(query, span.batch, head, row()); }
   T* key(int64_t j) const { return row_of<T>(in.key, span.batch, key_head(), span.k_begin + j); }
-  T* value(int64_t j) const { return row_of<T>(in.value, span.batch, key_head(), span.k_begin + j); }
+  T* value(int64_t j) const {
+    return row_of<T>(in.value, span.batch, key_head(), span.k_begin + j);
+  }
 
   bool may_attend(int64_t j) const {
     const KeyRange range = key_range(span, params, i);
@@ -68,8 +70,7 @@ struct Query {
   T score(int64_t j) const {
     if (!may_attend(j)) return kMinusInfinity<T>;
     T s = capped(j);
-    if (in.bias.defined())
-      s += element_of<T>(in.bias, span.batch, head, row(), span.k_begin + j);
+    if (in.bias.defined()) s += element_of<T>(in.bias, span.batch, head, row(), span.k_begin + j);
     if (in.slopes.defined())
       s += input<T>(in.slopes)[head] * static_cast<T>(j - (i + span.diagonal));
     return s;
@@ -103,8 +104,7 @@ void for_queries(const Tensor& query, const AttentionInputs& in, const Attention
                  F&& body) {
   for (const AttentionSpan& span : attention_spans(query, in))
     for (int64_t head = 0; head < query.size(1); ++head)
-      for (int64_t i = 0; i < span.q_count; ++i)
-        body(Query<T>{query, in, params, span, head, i});
+      for (int64_t i = 0; i < span.q_count; ++i) body(Query<T>{query, in, params, span, head, i});
 }
 
 template <class T>
@@ -136,8 +136,7 @@ template <class T>
 void zero(const Tensor& x) {
   for (int64_t b = 0; b < x.size(0); ++b)
     for (int64_t h = 0; h < x.size(1); ++h)
-      for (int64_t t = 0; t < x.size(2); ++t)
-        std::fill_n(row_of<T>(x, b, h, t), x.size(3), T(0));
+      for (int64_t t = 0; t < x.size(2); ++t) std::fill_n(row_of<T>(x, b, h, t), x.size(3), T(0));
 }
 
 template <class T>

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "kernels/access.h"
-#include "kernels/ref/register.h"
 #include "kernels/indices.h"
+#include "kernels/ref/register.h"
 
 namespace glassformer::ref {
 namespace {

@@ -21,15 +21,16 @@ void matmul(const Tensor& a_in, const Tensor& b_in, const Tensor& y_out) {
       for (int64_t j = 0; j < b_in.size(2); ++j) {
         T sum = 0;
         for (int64_t k = 0; k < a_in.size(2); ++k)
-          sum += a[batch * sa[0] + i * sa[1] + k * sa[2]] *
-                 b[batch * sb[0] + k * sb[1] + j * sb[2]];
+          sum +=
+              a[batch * sa[0] + i * sa[1] + k * sa[2]] * b[batch * sb[0] + k * sb[1] + j * sb[2]];
         *y++ = sum;
       }
 }
 
 // The parts of the fused layer one after the other, by the kernels of the same device.
 template <class T>
-void linear(const Tensor& x, const Tensor& weight, const Tensor& y, const LinearEpilogue& epilogue) {
+void linear(const Tensor& x, const Tensor& weight, const Tensor& y,
+            const LinearEpilogue& epilogue) {
   const auto batch_of_one = [](const Tensor& t, int rows, int cols) {
     return t.view({1, t.size(rows), t.size(cols)}, {0, t.strides()[rows], t.strides()[cols]},
                   t.offset());

@@ -72,8 +72,8 @@ void norm_backward(const Tensor& dy_in, const Tensor& x_in, const Tensor& weight
 }
 
 template <class T>
-void rms_norm(const Tensor& x_in, const Tensor& weight, const Tensor& y_out,
-              const Tensor& rstd_out, double epsilon) {
+void rms_norm(const Tensor& x_in, const Tensor& weight, const Tensor& y_out, const Tensor& rstd_out,
+              double epsilon) {
   const int64_t n = width_of(x_in);
   for (int64_t row = 0; row < rows_of(x_in); ++row) {
     const T* x = input<T>(x_in) + row * n;

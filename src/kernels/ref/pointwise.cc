@@ -49,9 +49,8 @@ template <class T>
 void where(const Tensor& a_in, const Tensor& b_in, const Tensor& condition_in,
            const Tensor& y_out) {
   const Shape& shape = y_out.shape();
-  const StridedLoop<4> loop(shape,
-                            {broadcast_strides(a_in, shape), broadcast_strides(b_in, shape),
-                             broadcast_strides(condition_in, shape), y_out.strides()});
+  const StridedLoop<4> loop(shape, {broadcast_strides(a_in, shape), broadcast_strides(b_in, shape),
+                                    broadcast_strides(condition_in, shape), y_out.strides()});
   const T* a = input<T>(a_in);
   const T* b = input<T>(b_in);
   const bool* condition = input<bool>(condition_in);

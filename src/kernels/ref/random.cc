@@ -24,10 +24,8 @@ void normal(const Tensor& y_out, RandomKey key, double mean, double deviation) {
   T* y = output<T>(y_out);
   for (int64_t i = 0; i < y_out.count(); ++i) {
     const auto word = static_cast<uint64_t>(2 * i);
-    const double radius =
-        std::sqrt(-2 * std::log(1.0 - uniform_from_word(philox_word(key, word))));
-    const double angle =
-        2 * std::numbers::pi * uniform_from_word(philox_word(key, word + 1));
+    const double radius = std::sqrt(-2 * std::log(1.0 - uniform_from_word(philox_word(key, word))));
+    const double angle = 2 * std::numbers::pi * uniform_from_word(philox_word(key, word + 1));
     y[i] = static_cast<T>(mean + deviation * radius * std::cos(angle));
   }
 }

@@ -15,8 +15,7 @@ void sum_to(const Tensor& x_in, const Tensor& y_out) {
   const T* x = input<T>(x_in);
   T* y = output<T>(y_out);
   std::fill(y, y + y_out.count(), T(0));
-  const StridedLoop<2> loop(x_in.shape(),
-                            {x_in.strides(), broadcast_strides(y_out, x_in.shape())});
+  const StridedLoop<2> loop(x_in.shape(), {x_in.strides(), broadcast_strides(y_out, x_in.shape())});
   loop.for_elements([&](const auto& at) { y[at[1]] += x[at[0]]; });
 }
 
