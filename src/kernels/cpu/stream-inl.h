@@ -48,30 +48,35 @@ HWY_INLINE void ForStreamedRows(const Tensor& x, F&& body) {
   });
 }
 
-// y[i] = f(i, count) for i stepping through [0, width); f gives the f32 vector of elements
-// [i, i + count). With `stream`, around the caches as far as y's alignment lets it.
+// y[i] = f(i, count) for i stepping through [begin, end); f gives the f32 vector of elements
+// [i, i + count).
+template <class T, class F>
+HWY_INLINE void WriteCached(T* y, int64_t begin, int64_t end, F&& f) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = begin;
+  for (; i + lanes <= end; i += lanes) StoreF32(f(i, hn::Lanes(d)), d, y + i);
+  if (i < end) {
+    const auto count = static_cast<size_t>(end - i);
+    StoreF32N(f(i, count), d, y + i, count);
+  }
+}
+
+// The same for [0, width); with `stream`, around the caches from the first whole line to the last.
 template <class T, class F>
 HWY_INLINE void WriteRow(T* y, int64_t width, bool stream, F&& f) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
+  int64_t done = 0;
   if (stream) {
     constexpr size_t kLine = 64;
     const size_t past = reinterpret_cast<uintptr_t>(y) % kLine;
-    const auto head = std::min(width, static_cast<int64_t>((kLine - past) % kLine / sizeof(T)));
-    while (i < head) {
-      const auto count = static_cast<size_t>(std::min(lanes, head - i));
-      StoreSome(f(i, count), d, y + i, count);
-      i += static_cast<int64_t>(count);
-    }
-    for (; i + 2 * lanes <= width; i += 2 * lanes)
-      StreamF32(f(i, hn::Lanes(d)), f(i + lanes, hn::Lanes(d)), d, y + i);
+    done = std::min(width, static_cast<int64_t>((kLine - past) % kLine / sizeof(T)));
+    WriteCached(y, 0, done, f);
+    for (; done + 2 * lanes <= width; done += 2 * lanes)
+      StreamF32(f(done, hn::Lanes(d)), f(done + lanes, hn::Lanes(d)), d, y + done);
   }
-  for (; i + lanes <= width; i += lanes) StoreF32(f(i, hn::Lanes(d)), d, y + i);
-  if (i < width) {
-    const auto count = static_cast<size_t>(width - i);
-    StoreF32N(f(i, count), d, y + i, count);
-  }
+  WriteCached(y, done, width, f);
 }
 
 }  // namespace HWY_NAMESPACE
