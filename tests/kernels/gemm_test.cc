@@ -350,6 +350,19 @@ TEST_P(GemmTest, Epilogues) {
       }
 }
 
+TEST_P(GemmTest, ResidualMayBeC) {
+  for (const Types& types : kTypes) {
+    Case problem(19, 43, 600, types.a, types.b, types.c);
+    problem.activation = Activation::kRelu;
+    problem.add_residual();
+    Case::Result result{problem.residual, problem.pre_activation};
+    GemmOutput out = problem.output(result.c, result.pre_activation);
+    out.residual = out.c;
+    gemm(problem.m(), problem.n(), problem.k(), problem.a.ref(), problem.b.ref(), out);
+    problem.expect_right(result);
+  }
+}
+
 TEST_P(GemmTest, NoTermsLeaveBiasAndAccumulation) {
   for (const Types& types : {kTypes[0], kTypes[1]}) {
     Case problem(5, 40, 0, types.a, types.b, types.c);

@@ -15,7 +15,6 @@
 #include "glassformer/ops/linear.h"              // IWYU pragma: export
 #include "glassformer/ops/loss.h"                // IWYU pragma: export
 #include "glassformer/ops/norm.h"                // IWYU pragma: export
-#include "glassformer/ops/patch_embedding.h"     // IWYU pragma: export
 #include "glassformer/ops/patches.h"             // IWYU pragma: export
 #include "glassformer/ops/pointwise.h"           // IWYU pragma: export
 #include "glassformer/ops/positions.h"           // IWYU pragma: export

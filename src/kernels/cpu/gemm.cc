@@ -2,7 +2,7 @@
 // is no barrier; what threads in one row or column of the grid pack twice is cheaper than waiting.
 //
 //   for blocks of rows            their A, packed, fits the L2 cache with what else is needed
-//     for blocks of columns       so does their block of sums, unless C itself holds the sums
+//     for blocks of columns       and so does their block of sums
 //       for blocks of k           a panel of B stays in the L1 cache
 //         for panels of B         packed right before use, or beforehand for many rows
 //           for strips of A       the register tile; after the last block of k, the epilogue
@@ -192,13 +192,13 @@ void Finish(Activation activation, size_t rows, size_t columns, const TileOutput
 
 // ------------------------------------------------------------------------------------ engines
 // What differs between the vector tile and the tile unit: how a block of A and a panel of B are
-// brought into shape, and the kernel of one strip.
+// brought into shape, and the kernel of one strip, whose sums are a tile of [kRows][kColumns]. The
+// tile after it is `next`.
 
 struct F32Engine {
   using Value = float;
   static constexpr size_t kRows = kMr, kColumns = kNr;
   static constexpr size_t kBlockK = 256, kUnitK = 1;  // panels of 32 KB
-  static constexpr bool kSumsInC = true;              // where C is f32: costs little, saves a copy
 
   static size_t Strips(size_t rows) { return StripCount(rows); }
   static size_t StripStart(size_t s, size_t rows) { return StripBegin(s, rows); }
@@ -224,9 +224,9 @@ struct F32Engine {
   }
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const float* strip,
-                                const float* panel, float* c, size_t ldc, bool accumulate,
+                                const float* panel, float* sums, bool accumulate,
                                 const float* /*next*/) {
-    tile::KernelForRows<true>(rows, kc, strip, kMr, panel, c, ldc, columns, accumulate);
+    tile::KernelForRows<true>(rows, kc, strip, kMr, panel, sums, kNr, columns, accumulate);
   }
 };
 
@@ -235,7 +235,6 @@ struct AmxEngine {
   static constexpr size_t kRows = kAmxRows, kColumns = kAmxCols;
   // A panel and a strip, 16 KB each, fit the L1 cache together; at twice that the unit waits.
   static constexpr size_t kBlockK = 256, kUnitK = kAmxDepth;
-  static constexpr bool kSumsInC = false;  // tiles spread over 32 rows of C are slow to load
 
   static size_t Strips(size_t rows) { return div_up(rows, kAmxRows); }
   static size_t StripStart(size_t s, size_t rows) { return std::min(s * kAmxRows, rows); }
@@ -255,9 +254,9 @@ struct AmxEngine {
   }
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const uint16_t* strip,
-                                const uint16_t* panel, float* c, size_t ldc, bool accumulate,
+                                const uint16_t* panel, float* sums, bool accumulate,
                                 const float* next) {
-    amx_strip_product(rows, columns, kc, strip, panel, c, ldc, accumulate, next);
+    amx_strip_product(rows, columns, kc, strip, panel, sums, kAmxCols, accumulate, next);
   }
 };
 
@@ -273,8 +272,7 @@ class Rectangle {
       : q_(product),
         rows_(rows),
         columns_(columns),
-        blocks_(product.k, Engine::kBlockK, Engine::kUnitK),
-        sums_in_c_(Engine::kSumsInC && product.out.type == Type::kF32) {}
+        blocks_(product.k, Engine::kBlockK, Engine::kUnitK) {}
 
   void Run() {
     WidenBias();
@@ -288,8 +286,7 @@ class Rectangle {
       const bool keep_a =
           step < columns_.size() && a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
       Value* a = scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
-      if (!sums_in_c_)
-        sums_ = scratch().sums.template get<float>(SumTiles(rows.size(), step) * kTile);
+      sums_ = scratch().sums.template get<float>(SumTiles(rows.size(), step) * kTile);
       for (size_t j = columns_.begin; j < columns_.end; j += step)
         for (size_t block = 0; block < blocks_.count; ++block) {
           Value* a_block = a + (keep_a ? block * a_size : 0);
@@ -317,12 +314,13 @@ class Rectangle {
     // Few rows read B once, at the speed of memory: down whole columns where these are contiguous.
     if (Engine::Strips(rows) <= 2 && q_.panels == nullptr && q_.b.row_stride == 1)
       return Engine::kColumns;
-    if (sums_in_c_ || blocks_.count == 1) return columns_.size();
+    if (blocks_.count == 1) return columns_.size();
     const size_t panels = kSumBytes / (rows * Engine::kColumns * sizeof(float));
     return std::max<size_t>(panels, 1) * Engine::kColumns;
   }
 
-  // Tiles of sums in scratch: with one block of k a tile is finished at once.
+  // Tiles of sums at a time. They lie together in scratch: spread over the rows of C they would be
+  // slow to reach in every block of k. With one block of k a tile is finished at once.
   size_t SumTiles(size_t rows, size_t columns) const {
     return blocks_.count == 1 ? 1 : Engine::Strips(rows) * div_up(columns, Engine::kColumns);
   }
@@ -356,7 +354,6 @@ class Rectangle {
     const size_t kc = Depth(block);
     const size_t strips = Engine::Strips(rows.size());
     const bool last = block + 1 == blocks_.count;
-    const bool accumulate = block != 0 || (sums_in_c_ && q_.out.accumulate);
     const size_t tiles = SumTiles(rows.size(), columns.size());
     size_t tile = 0;
     for (size_t j = columns.begin; j < columns.end; j += Engine::kColumns) {
@@ -370,15 +367,12 @@ class Rectangle {
         const size_t start = Engine::StripStart(s, rows.size());
         const size_t height = Engine::StripStart(s + 1, rows.size()) - start;
         const size_t i = rows.begin + start;
-        const size_t ld = sums_in_c_ ? static_cast<size_t>(q_.out.ldc) : Engine::kColumns;
-        float* sums =
-            sums_in_c_ ? static_cast<float*>(q_.out.c) + i * ld + j : sums_ + tile * kTile;
+        float* sums = sums_ + tile * kTile;
         if (tiles != 1) ++tile;
-        const float* next =
-            !sums_in_c_ && 0 < tile && tile < tiles ? sums_ + tile * kTile : nullptr;
-        Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, ld,
-                       accumulate, next);
-        if (last) FinishStrip(i, height, j, width, sums, ld);
+        const float* next = 0 < tile && tile < tiles ? sums_ + tile * kTile : nullptr;
+        Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, block != 0,
+                       next);
+        if (last) FinishStrip(i, height, j, width, sums);
       }
     }
   }
@@ -404,26 +398,25 @@ class Rectangle {
     size_t lines_ = 0, lines_of_part_ = 0;
   };
 
-  void FinishStrip(size_t i, size_t rows, size_t j, size_t columns, const float* sums, size_t ld) {
-    const GemmOutput& out = q_.out;
-    if (out.type == Type::kBf16) return FinishAs<hwy::bfloat16_t>(i, rows, j, columns, sums, ld);
-    if (!sums_in_c_ || bias_ || out.activation != Activation::kNone || out.pre_activation ||
-        out.residual)
-      FinishAs<float>(i, rows, j, columns, sums, ld);
+  void FinishStrip(size_t i, size_t rows, size_t j, size_t columns, const float* sums) {
+    if (q_.out.type == Type::kF32)
+      FinishAs<float>(i, rows, j, columns, sums);
+    else
+      FinishAs<hwy::bfloat16_t>(i, rows, j, columns, sums);
   }
 
   template <class T>
-  void FinishAs(size_t i, size_t rows, size_t j, size_t columns, const float* sums, size_t ld) {
+  void FinishAs(size_t i, size_t rows, size_t j, size_t columns, const float* sums) {
     const GemmOutput& out = q_.out;
     const size_t ldc = static_cast<size_t>(out.ldc);
     const size_t ld_residual = static_cast<size_t>(out.ld_residual);
     T* pre = static_cast<T*>(out.pre_activation);
     const T* residual = static_cast<const T*>(out.residual);
     const TileOutput<T> tile{.sums = sums,
-                             .ld_sums = ld,
+                             .ld_sums = Engine::kColumns,
                              .bias = bias_ ? bias_ + (j - columns_.begin) : nullptr,
                              .c = static_cast<T*>(out.c) + i * ldc + j,
-                             .add_c = !sums_in_c_ && out.accumulate,
+                             .add_c = out.accumulate,
                              .pre_activation = pre ? pre + i * ldc + j : nullptr,
                              .ldc = ldc,
                              .residual = residual ? residual + i * ld_residual + j : nullptr,
@@ -434,8 +427,7 @@ class Rectangle {
   const Product& q_;
   const Range rows_, columns_;
   const KBlocks blocks_;
-  const bool sums_in_c_;
-  float* sums_ = nullptr;        // else here, tile by tile
+  float* sums_ = nullptr;        // tile by tile
   const float* bias_ = nullptr;  // of columns_, widened
 };
 

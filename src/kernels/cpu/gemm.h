@@ -41,7 +41,7 @@ struct GemmOutput {
   Type bias_type = Type::kF32;
   Activation activation = Activation::kNone;
   void* pre_activation = nullptr;  // [m × n] or none; type and pitch of c
-  const void* residual = nullptr;  // [m × n] or none; type of c; must not overlap it
+  const void* residual = nullptr;  // [m × n] or none; type of c; may be c itself
   int64_t ld_residual = 0;
 };
 

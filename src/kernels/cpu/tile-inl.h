@@ -232,17 +232,25 @@ HWY_NOINLINE void Kernel(size_t k, const float* HWY_RESTRICT a, size_t lda,
     HWY_UNROLL(4)
     for (size_t v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
   }
-  for (size_t p = 0; p < k; ++p) {
+  const size_t a_step = kTransposed ? lda : 1;
+  const auto multiply = [&](const float* HWY_RESTRICT a_p, const float* HWY_RESTRICT b_p) HWY_ATTR {
     hn::Vec<DF> b[kVectors];
     HWY_UNROLL(4)
-    for (size_t v = 0; v < kVectors; ++v) b[v] = hn::LoadU(d, panel + p * kNr + v * kLanes);
+    for (size_t v = 0; v < kVectors; ++v) b[v] = hn::LoadU(d, b_p + v * kLanes);
     HWY_UNROLL(16)
     for (size_t i = 0; i < kRows; ++i) {
-      const auto x = hn::Set(d, kTransposed ? a[p * lda + i] : a[i * lda + p]);
+      const auto x = hn::Set(d, a_p[kTransposed ? i : i * lda]);
       HWY_UNROLL(4)
       for (size_t v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(x, b[v], sum[i][v]);
     }
+  };
+  // Four at a time: the loop's own instructions are a twelfth of all when a thread shares its core.
+  size_t p = 0;
+  for (; p + 4 <= k; p += 4, a += 4 * a_step, panel += 4 * kNr) {
+    HWY_UNROLL(4)
+    for (size_t u = 0; u < 4; ++u) multiply(a + u * a_step, panel + u * kNr);
   }
+  for (; p < k; ++p, a += a_step, panel += kNr) multiply(a, panel);
   if (columns >= kNr) {
     HWY_UNROLL(16)
     for (size_t i = 0; i < kRows; ++i) {
