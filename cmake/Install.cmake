@@ -18,6 +18,8 @@ if(BUILD_SHARED_LIBS)
 else()
   set(PC_LIBRARIES "${OpenMP_CXX_FLAGS} -lpthread")
 endif()
+# Relative, so that the file is right wherever it was installed to.
+file(RELATIVE_PATH PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/glassformer.pc.in ${PROJECT_BINARY_DIR}/glassformer.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/glassformer-config.cmake
               ${PROJECT_BINARY_DIR}/glassformer-config-version.cmake

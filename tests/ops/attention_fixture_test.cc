@@ -44,7 +44,10 @@ void expect_fixture(const Fixture& fixture, const char* name, const Tensor& foun
                     const Setting& setting) {
   ASSERT_TRUE(found.defined()) << name;
   const Tensor expected = fixture_tensor(fixture, name, DType::kFloat64, Device::kCpu);
-  EXPECT_LE(distance(found, expected), setting.tolerance)
+  // Scores in the hundreds carry rounding of that size into the exponential: measured 3.1e-5 with
+  // the fused float32 kernel and 2.3e-5 with the naive one.
+  const double factor = fixture.name() == "attention_large_scores" ? 20 : 1;
+  EXPECT_LE(distance(found, expected), factor * setting.tolerance)
       << fixture.name() << " " << name << " on " << name_of(setting.device);
 }
 

@@ -45,19 +45,19 @@ TEST(Gather, IndicesOutOfRangeAreNamed) {
         [&] {
           gather_rows(x, ids_of({0, 1, 3}, device));
         },
-        {"0 to 2", "found 3", "position 2"});
+        {"0 to 2", "found 3", "at [2]"});
     expect_throws<IndexError>([&] { gather_rows(x, ids_of({-1}, device)); },
-                              {"found -1", "position 0"});
+                              {"found -1", "at [0]"});
     expect_throws<IndexError>(
         [&] {
           index_select(x, 1, ids_of({1, 2}, device));
         },
-        {"index_select", "found 2", "position 1"});
+        {"index_select", "found 2", "at [1]"});
     expect_throws<IndexError>(
         [&] {
           gather(x, 0, reshape(ids_of({0, 9}, device), {1, 2}));
         },
-        {"gather", "found 9", "position 1"});
+        {"gather", "found 9", "at [0, 1]"});
     expect_throws<IndexError>([&] { gather_rows(slice(x, 0, 0, 0), ids_of({0}, device)); },
                               {"found 0"});
   }

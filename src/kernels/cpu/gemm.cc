@@ -503,13 +503,14 @@ Grid choose_grid(const Product& q, bool amx, size_t threads, size_t panel_width)
   return best;
 }
 
-// Threads are worth waking for this much work: about 10 µs on one of them.
+// All threads, or this one alone for less than some 20 µs of its work: a team of another size than
+// the last would make the runtime end threads and start new ones.
 int wanted_threads(const Product& q, bool amx) {
   const double flops =
       2.0 * static_cast<double>(q.m) * static_cast<double>(q.n) * static_cast<double>(q.k);
   const double bytes = static_cast<double>(q.n) * static_cast<double>(q.k) * (amx ? 2 : 4);
-  const double pieces = std::max(flops / (amx ? 1.5e7 : 1.5e6), bytes / 1e5);
-  return static_cast<int>(std::clamp(pieces, 1.0, 1024.0));
+  const bool worthwhile = flops > (amx ? 3e7 : 3e6) || bytes > 2e5;
+  return worthwhile ? num_threads() : 1;
 }
 
 // The panels of a whole B.
