@@ -19,7 +19,7 @@ class Goal:
         return value <= self.bound if self.at_most else value >= self.bound
 
     def __str__(self):
-        return f"{self.what} {'≤' if self.at_most else '≥'} {self.bound:g}"
+        return f"{self.what} {'≤' if self.at_most else '≥'} {self.bound:.2g}"
 
 
 @dataclasses.dataclass

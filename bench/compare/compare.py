@@ -68,6 +68,13 @@ def measure_ceilings(root, threads):
     return json.loads(done.stdout)
 
 
+def warn_if_busy():
+    load, cores = os.getloadavg()[0], os.cpu_count()
+    if load > cores / 2:
+        print(f"warning: the machine is busy (load {load:.1f} on {cores} cores): the figures will "
+              "say little", file=sys.stderr)
+
+
 def make_inputs(torch, case):
     """The case's inputs; a scalar gradient stays float32, which is what a loss of ours is."""
     torch.manual_seed(2017)
@@ -128,6 +135,7 @@ def main():
         os.environ[peer_probe.VARIABLE] = level
     import torch  # Reads the variable when it is loaded.
 
+    warn_if_busy()
     print("measuring the machine", file=sys.stderr)
     ceilings = measure_ceilings(arguments.root, arguments.threads)
     ours = sides.Ours(torch, program(arguments.root, "glassformer_compare"), arguments.threads)

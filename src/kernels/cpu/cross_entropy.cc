@@ -95,7 +95,7 @@ void CrossEntropyBackward(const Tensor& logits, const Tensor& targets, const Ten
     const float hard = g * (1.0F - s) * w.of(t), soft = g * s / static_cast<float>(width);
     const float total = input<float>(log_sum_exp)[row], factor = hard + soft * w.sum;
     const auto softmax = [&](auto v) HWY_ATTR {
-      return hn::Mul(hn::Set(d, factor), Exp(d, hn::Sub(v, hn::Set(d, total))));
+      return hn::Mul(hn::Set(d, factor), ExpOfNegative(d, hn::Sub(v, hn::Set(d, total))));
     };
     if (s == 0.0F) {
       WriteRow(dx, width, stream, [&](int64_t c, size_t count) HWY_ATTR {

@@ -50,6 +50,8 @@ void Softmax(const Tensor& x_in, const Tensor& y_out) {
   });
 }
 
+// The backwards read a row, then write it; while they write they fetch the next one, or memory
+// would stand idle every other moment.
 void SoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_out) {
   const bool stream = Streams(dx_out);
   ForStreamedRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
@@ -58,6 +60,8 @@ void SoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_o
     const hn::ScalableTag<float> d;
     const auto dot = hn::Set(d, RowDot(y, dy, width));
     WriteRow(RowOf(type, dx_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+      hwy::Prefetch(y + width + i);
+      hwy::Prefetch(dy + width + i);
       const auto p = LoadSome(hn::ScalableTag<float>(), y + i, count),
                  g = LoadSome(hn::ScalableTag<float>(), dy + i, count);
       return hn::Mul(p, hn::Sub(g, dot));
@@ -89,9 +93,11 @@ void LogSoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& d
             [&](auto g, size_t count) HWY_ATTR { sum = hn::Add(sum, FirstOf(d, g, count)); });
     const auto total = hn::Set(d, SumLanes(d, sum));
     WriteRow(RowOf(type, dx_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+      hwy::Prefetch(y + width + i);
+      hwy::Prefetch(dy + width + i);
       const auto l = LoadSome(hn::ScalableTag<float>(), y + i, count),
                  g = LoadSome(hn::ScalableTag<float>(), dy + i, count);
-      return hn::NegMulAdd(Exp(d, l), total, g);
+      return hn::NegMulAdd(ExpOfNegative(d, l), total, g);
     });
   });
 }
