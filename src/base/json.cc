@@ -1,0 +1,164 @@
+#include "base/json.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/mapped_file.h"
+
+namespace glassformer {
+namespace {
+
+constexpr int kMaxDepth = 200;
+constexpr size_t kMaxFile = size_t{1} << 30;
+
+// Sees each event of the parser: depth and repeated keys are refused as they appear, so that a
+// hostile text costs no more than its own length.
+class Watch {
+ public:
+  explicit Watch(std::string_view where) : where_(where) {}
+
+  bool operator()(int depth, Json::parse_event_t event, Json& value) {
+    switch (event) {
+      case Json::parse_event_t::object_start:
+      case Json::parse_event_t::array_start:
+        require<FileError>(depth < kMaxDepth, "{}: JSON nests deeper than {} levels", where_,
+                           kMaxDepth);
+        if (event == Json::parse_event_t::object_start) keys_.emplace_back();
+        break;
+      case Json::parse_event_t::object_end: keys_.pop_back(); break;
+      case Json::parse_event_t::key: {
+        const auto& key = value.get_ref<const std::string&>();
+        require<FileError>(keys_.back().insert(key).second, "{}: the key '{}' is there twice",
+                           where_, key);
+        break;
+      }
+      default: break;
+    }
+    return true;
+  }
+
+ private:
+  std::string_view where_;
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+};
+
+bool is_whole(const Json& value) {
+  return value.is_number_integer() &&
+         !(value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX});
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, std::string_view where) {
+  try {
+    return Json::parse(text.begin(), text.end(), Watch(where));
+  } catch (const Json::exception& error) {
+    throw FileError(fmt::format("{}: not JSON: {}", where, error.what()));
+  }
+}
+
+Json read_json(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  require<FileError>(file.bytes() <= kMaxFile, "{}: JSON of {} bytes; at most {} are read",
+                     path.string(), file.bytes(), kMaxFile);
+  return parse_json({reinterpret_cast<const char*>(file.data()), file.bytes()}, path.string());
+}
+
+JsonFields::JsonFields(const Json& object, std::string where)
+    : object_(&object), where_(std::move(where)) {
+  require<FileError>(object.is_object(), "{}: expected a JSON object, found {}", where_,
+                     describe(object));
+}
+
+const Json* JsonFields::find(std::string_view name) const {
+  const auto field = object_->find(name);
+  return field == object_->end() || field->is_null() ? nullptr : &*field;
+}
+
+const Json& JsonFields::at(std::string_view name) const {
+  const Json* field = find(name);
+  require<FileError>(field != nullptr, "{}: field '{}' is missing", where_, name);
+  return *field;
+}
+
+int64_t JsonFields::integer(std::string_view name) const {
+  if (!is_whole(at(name))) fail(name, "a whole number");
+  return at(name).get<int64_t>();
+}
+
+double JsonFields::number(std::string_view name) const {
+  if (!at(name).is_number()) fail(name, "a number");
+  return at(name).get<double>();
+}
+
+bool JsonFields::boolean(std::string_view name) const {
+  if (!at(name).is_boolean()) fail(name, "true or false");
+  return at(name).get<bool>();
+}
+
+std::string JsonFields::text(std::string_view name) const {
+  if (!at(name).is_string()) fail(name, "a string");
+  return at(name).get<std::string>();
+}
+
+std::vector<int64_t> JsonFields::integers(std::string_view name) const {
+  const Json& list = at(name);
+  if (!list.is_array()) fail(name, "a list of whole numbers");
+  std::vector<int64_t> numbers;
+  numbers.reserve(list.size());
+  for (const Json& value : list) {
+    if (!is_whole(value)) fail(name, "a list of whole numbers");
+    numbers.push_back(value.get<int64_t>());
+  }
+  return numbers;
+}
+
+std::vector<std::string> JsonFields::texts(std::string_view name) const {
+  const Json& list = at(name);
+  if (!list.is_array()) fail(name, "a list of strings");
+  std::vector<std::string> texts;
+  texts.reserve(list.size());
+  for (const Json& value : list) {
+    if (!value.is_string()) fail(name, "a list of strings");
+    texts.push_back(value.get<std::string>());
+  }
+  return texts;
+}
+
+JsonFields JsonFields::object(std::string_view name) const {
+  return {at(name), fmt::format("{}: {}", where_, name)};
+}
+
+int64_t JsonFields::integer(std::string_view name, int64_t otherwise) const {
+  return has(name) ? integer(name) : otherwise;
+}
+
+double JsonFields::number(std::string_view name, double otherwise) const {
+  return has(name) ? number(name) : otherwise;
+}
+
+bool JsonFields::boolean(std::string_view name, bool otherwise) const {
+  return has(name) ? boolean(name) : otherwise;
+}
+
+std::string JsonFields::text(std::string_view name, std::string_view otherwise) const {
+  return has(name) ? text(name) : std::string(otherwise);
+}
+
+void JsonFields::fail(std::string_view name, std::string_view expected) const {
+  const Json* found = find(name);
+  throw FileError(fmt::format("{}: field '{}' must be {}, found {}", where_, name, expected,
+                              found ? describe(*found) : "nothing"));
+}
+
+std::string describe(const Json& value) {
+  if (value.is_array()) return fmt::format("a list of {}", value.size());
+  if (value.is_object()) return fmt::format("an object of {} fields", value.size());
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  constexpr size_t kShown = 60;
+  return text.size() <= kShown ? text : text.substr(0, kShown) + "...";
+}
+
+}  // namespace glassformer

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace glassformer {
+
+using Json = nlohmann::json;
+
+// JSON from a stranger. Throws FileError, naming `where`, for text that is no JSON, that nests
+// deeper than 200 levels, or that names a key of an object twice.
+Json parse_json(std::string_view text, std::string_view where);
+// The same from a file. Throws FileError also for a file that cannot be read or is over 1 GiB.
+Json read_json(const std::filesystem::path& path);
+
+// The fields of a JSON object, with errors that say where, which field, what was expected and what
+// was found. A field that is null counts as absent. Throws FileError.
+class JsonFields {
+ public:
+  // `where` names the object in messages: a file, or a file and the path to a nested object.
+  JsonFields(const Json& object, std::string where);
+
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  // Null where the field is absent.
+  const Json* find(std::string_view name) const;
+  // Throws where the field is absent.
+  const Json& at(std::string_view name) const;
+
+  int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
+  bool boolean(std::string_view name) const;
+  std::string text(std::string_view name) const;
+  std::vector<int64_t> integers(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
+  JsonFields object(std::string_view name) const;
+
+  int64_t integer(std::string_view name, int64_t otherwise) const;
+  double number(std::string_view name, double otherwise) const;
+  bool boolean(std::string_view name, bool otherwise) const;
+  std::string text(std::string_view name, std::string_view otherwise) const;
+
+  const std::string& where() const { return where_; }
+  const Json& json() const { return *object_; }
+  // Throws a FileError: "where: field 'name' must be `expected`, found ...".
+  [[noreturn]] void fail(std::string_view name, std::string_view expected) const;
+
+ private:
+  const Json* object_;  // the caller's; it outlives this
+  std::string where_;
+};
+
+// What a message says was found: the value itself where it is short, otherwise its kind.
+std::string describe(const Json& value);
+
+}  // namespace glassformer
