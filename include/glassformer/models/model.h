@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "glassformer/models/transformer.h"
+
+namespace glassformer {
+
+// What a configuration says besides the shape of the model.
+struct ModelConfig {
+  std::string json;                 // config.json as it came
+  std::string model_type;           // "bert", "llama", ...
+  std::string architecture;         // "BertForMaskedLM", ...
+  std::vector<std::string> labels;  // of a classifier, in the order of its outputs
+  std::optional<int64_t> padding, begin, decoder_start;
+  std::vector<int64_t> end;   // one or several end-of-sequence ids
+  int64_t max_positions = 0;  // 0 where there is no limit
+};
+
+struct LoadOptions {
+  enum class Purpose : uint8_t {
+    kInference,  // weights also in the form that multiplies fastest
+    kTraining,   // weights of its own that ask for gradients
+    kReading     // weights where they lie in the file: opens at once, runs slower
+  };
+  Purpose purpose = Purpose::kInference;
+  std::optional<DType> dtype = DType::kFloat32;  // none: that of the file
+  Device device = Device::kCpu;
+};
+
+// A Transformer together with its configuration and the names its family gives its weights.
+class Model {
+ public:
+  // A folder as Hugging Face lays it out, or a .gguf file. Nothing in it is executed. Throws
+  // FileError or ValueError, naming the file and the field or tensor, for one that does not fit.
+  static Model open(const std::filesystem::path& path, const LoadOptions& options = {});
+
+  // A new model of this configuration (the text of a config.json), started for training as its
+  // paper says.
+  static Model create(const std::string& config_json, uint64_t seed, TensorOptions options = {});
+
+  // Writes config.json and the weights, as `from_pretrained` opens them. Killed at any instant, the
+  // folder opens with all of the old weights or all of the new ones.
+  void save(const std::filesystem::path& folder) const;
+
+  TransformerOutput operator()(const TransformerInput& input, const Context& context = {}) const {
+    return transformer()(input, context);
+  }
+  const Transformer& transformer() const;
+  const ModelConfig& config() const;
+  // What its file calls the weight that we call `name`.
+  std::string stored_name(const std::string& name) const;
+
+ private:
+  struct Content;
+  explicit Model(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+  std::shared_ptr<const Content> content_;
+};
+
+}  // namespace glassformer

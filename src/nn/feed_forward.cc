@@ -1,0 +1,34 @@
+#include "glassformer/nn/feed_forward.h"
+
+#include "autograd/tape.h"
+#include "glassformer/ops/activation.h"
+#include "nn/probing.h"
+
+namespace glassformer {
+
+FeedForward::FeedForward(const Weights& weights, const FeedForwardSpec& spec)
+    : place_(weights.place()),
+      spec_(spec),
+      up_(spec.gated ? (weights / "up").unpacked() : weights / "up",
+          {spec.width, spec.hidden, spec.bias, spec.initial}),
+      down_(weights / "down", {spec.hidden, spec.width, spec.bias, spec.output_initial}) {
+  if (!spec.gated) return;
+  gate_.emplace((weights / "gate").unpacked(),
+                LinearSpec{spec.width, spec.hidden, spec.bias, spec.initial});
+  if (weights.pack()) gate_up_ = Linear::fused({&*gate_, &up_});
+}
+
+Tensor FeedForward::hidden(const Tensor& x) const {
+  if (!gate_) return up_(x, {.activation = spec_.activation});
+  if (gate_up_ && !needs_grad(x)) return gated_packed((*gate_up_)(x), spec_.activation);
+  return gated((*gate_)(x), up_(x), spec_.activation);
+}
+
+Tensor FeedForward::operator()(const Tensor& x, const Context& context,
+                               const Tensor& residual) const {
+  const Tensor inner = probed(context, place_, "hidden", hidden(x));
+  return add_projected(context, place_, down_, dropped(context, spec_.dropout, inner), residual,
+                       spec_.output_dropout);
+}
+
+}  // namespace glassformer

@@ -1,0 +1,39 @@
+#include "nn/probing.h"
+
+#include "base/check.h"
+#include "glassformer/ops/arithmetic.h"
+
+namespace glassformer {
+
+std::string step_name(const std::string& place, const char* name) {
+  return place.empty() ? name : place + "." + name;
+}
+
+Tensor replaced(Probe& probe, const std::string& name, const Tensor& value) {
+  Tensor other = probe.replace(name, value);
+  require<ValueError>(other.defined(), "probe: {} was replaced by no tensor", name);
+  require<ShapeError>(other.shape() == value.shape(), "probe: {} has shape {}, replaced by {}",
+                      name, value.shape().str(), other.shape().str());
+  require<DTypeError>(other.dtype() == value.dtype(), "probe: {} is {}, replaced by {}", name,
+                      name_of(value.dtype()), name_of(other.dtype()));
+  require<DeviceError>(other.device() == value.device(),
+                       "probe: {} is on {}, replaced by one on {}", name, name_of(value.device()),
+                       name_of(other.device()));
+  return other;
+}
+
+Tensor add_projected(const Context& context, const std::string& place, const Linear& linear,
+                     const Tensor& x, const Tensor& residual, double dropout) {
+  const bool drops = context.random != nullptr && dropout > 0;
+  ProbeWish::Kind wish = ProbeWish::Kind::kNothing;
+  if (context.probe != nullptr) wish = context.probe->wish(step_name(place, "output")).kind;
+  if (!residual.defined() || drops || wish == ProbeWish::Kind::kReplace) {
+    const Tensor y = dropped(context, dropout, probed(context, place, "output", linear(x)));
+    return residual.defined() ? residual + y : y;
+  }
+  // Reading must not change how the sum is rounded, so the fused layer runs all the same.
+  if (wish == ProbeWish::Kind::kRead) context.probe->read(step_name(place, "output"), linear(x));
+  return linear(x, {.residual = residual});
+}
+
+}  // namespace glassformer

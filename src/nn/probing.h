@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "glassformer/nn/context.h"
+#include "glassformer/nn/linear.h"
+
+namespace glassformer {
+
+std::string step_name(const std::string& place, const char* name);
+
+// What the probe puts in the place of `value`. Throws ValueError, ShapeError, DTypeError or
+// DeviceError unless it fits there.
+Tensor replaced(Probe& probe, const std::string& name, const Tensor& value);
+
+// residual + dropout(linear(x)), with the linear layer's result probed as `place`.output. In one
+// pass over the result where nothing is dropped or replaced. An undefined residual adds nothing.
+Tensor add_projected(const Context& context, const std::string& place, const Linear& linear,
+                     const Tensor& x, const Tensor& residual, double dropout);
+
+}  // namespace glassformer
