@@ -23,7 +23,8 @@ struct Descriptor {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // O_NONBLOCK: a pipe in the place of a file is refused below instead of waited for.
+  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   require<FileError>(file.value >= 0, "{}: expected a file that can be read, found: {}",
                      path.string(), std::strerror(errno));
   struct stat status {};
