@@ -51,7 +51,7 @@ Tensor LoadedWeights::get(const std::string& name, const Shape& shape, const Ini
     const Tensor ours = from_stored(stored_.get(spelling.name), spelling.form);
     require<FileError>(is_floating(ours.dtype()), "{}: tensor '{}' must be floating, found {}",
                        stored_.where(), spelling.name, found->type);
-    return to(cast(ours, options_.dtype), options_.device);
+    return to(cast(ours, dtype_.value_or(ours.dtype())), device_);
   }
   throw FileError(fmt::format("{}: tensor '{}' {} is missing", stored_.where(),
                               spellings.front().name,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +14,10 @@ namespace glassformer {
 // A checkpoint's tensors under our names. Tensors that are already as wanted are not copied.
 class LoadedWeights : public WeightSource {
  public:
-  LoadedWeights(const StoredTensors& stored, const NameMap& names, TensorOptions options)
-      : stored_(stored), names_(names), options_(options) {}
+  // Without a dtype each keeps its own.
+  LoadedWeights(const StoredTensors& stored, const NameMap& names, std::optional<DType> dtype,
+                Device device)
+      : stored_(stored), names_(names), dtype_(dtype), device_(device) {}
 
   bool contains(const std::string& name) const override;
   Tensor get(const std::string& name, const Shape& shape, const Initial& initial) override;
@@ -22,7 +25,8 @@ class LoadedWeights : public WeightSource {
  private:
   const StoredTensors& stored_;
   const NameMap& names_;
-  TensorOptions options_;
+  std::optional<DType> dtype_;
+  Device device_;
 };
 
 // The stored tensors of parameters under our names: the other way round. `parameters` with one

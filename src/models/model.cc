@@ -7,6 +7,7 @@
 #include "glassformer/checkpoint/weights.h"
 #include "glassformer/nn/random_weights.h"
 #include "glassformer/ops/copy.h"
+#include "models/gguf_recipe.h"
 #include "models/loaded_weights.h"
 #include "models/recipe.h"
 
@@ -65,10 +66,10 @@ std::string read_text(const std::filesystem::path& path) {
   return {reinterpret_cast<const char*>(file.data()), file.bytes()};
 }
 
+// What to compute in where the file decides. float16 is a form to store: it is computed in float32.
 DType stored_dtype(const StoredTensors& stored) {
   for (const StoredTensor& tensor : stored.tensors()) {
     if (tensor.type == "BF16") return DType::kBFloat16;
-    if (tensor.type == "F16") return DType::kFloat16;
     if (tensor.type == "F64") return DType::kFloat64;
   }
   return DType::kFloat32;
@@ -98,20 +99,15 @@ void drop_missing_head(const LoadedWeights& weights, TransformerSpec& spec) {
 
 }  // namespace
 
-Model Model::open(const std::filesystem::path& path, const LoadOptions& options) {
-  require<FileError>(std::filesystem::is_directory(path),
-                     "{}: expected a model folder or a .gguf file, found neither", path.string());
-  const std::filesystem::path config_path = path / "config.json";
-  const std::string text = read_text(config_path);
-  const Json json = parse_json(text, config_path.string());
-  const JsonFields fields(json, config_path.string());
-  Recipe recipe = make_recipe(fields);
-  const std::unique_ptr<StoredTensors> stored = open_weights(path);
-  LoadedWeights weights(*stored, recipe.names,
-                        {options.dtype.value_or(stored_dtype(*stored)), options.device});
+Model Model::load(const std::string& config_text, const std::string& where, Recipe recipe,
+                  const StoredTensors& stored, const LoadOptions& options) {
+  std::optional<DType> dtype = options.dtype;
+  if (!dtype && options.purpose != LoadOptions::Purpose::kReading) dtype = stored_dtype(stored);
+  LoadedWeights weights(stored, recipe.names, dtype, options.device);
   drop_missing_head(weights, recipe.spec);
+  const Json json = parse_json(config_text, where);
   auto content = std::make_shared<Content>();
-  content->config = config_of(fields, text, recipe.spec);
+  content->config = config_of(JsonFields(json, where), config_text, recipe.spec);
   content->names = recipe.names;
   if (options.purpose == LoadOptions::Purpose::kTraining) {
     TrainableWeights trainable(weights);
@@ -121,6 +117,22 @@ Model Model::open(const std::filesystem::path& path, const LoadOptions& options)
     content->transformer = std::make_unique<Transformer>(recipe.spec, weights, pack);
   }
   return Model(content);
+}
+
+Model Model::open(const std::filesystem::path& path, const LoadOptions& options) {
+  if (path.extension() == ".gguf") {
+    const GgufFile file(path);
+    const Json json = gguf_config(file);
+    const Recipe recipe = gguf_recipe(file, JsonFields(json, path.string()));
+    return load(json.dump(2), path.string(), recipe, file, options);
+  }
+  require<FileError>(std::filesystem::is_directory(path),
+                     "{}: expected a model folder or a .gguf file, found neither", path.string());
+  const std::filesystem::path config_path = path / "config.json";
+  const std::string text = read_text(config_path);
+  const Json json = parse_json(text, config_path.string());
+  const Recipe recipe = make_recipe(JsonFields(json, config_path.string()));
+  return load(text, config_path.string(), recipe, *open_weights(path), options);
 }
 
 Model Model::create(const std::string& config_json, uint64_t seed, TensorOptions options) {

@@ -139,10 +139,7 @@ std::vector<float> llama3(const RotarySpec& spec) {
   return inverse;
 }
 
-}  // namespace
-
-RotaryFrequencies rotary_frequencies(const RotarySpec& spec, int64_t length) {
-  check(spec);
+RotaryFrequencies scaled(const RotarySpec& spec, int64_t length) {
   switch (spec.scaling) {
     case RotarySpec::Scaling::kLinear: return {linear(spec), 1};
     case RotarySpec::Scaling::kDynamic: return {dynamic(spec, length), 1};
@@ -151,6 +148,18 @@ RotaryFrequencies rotary_frequencies(const RotarySpec& spec, int64_t length) {
     case RotarySpec::Scaling::kNone: break;
   }
   return {plain(spec.dim, spec.theta), 1};
+}
+
+}  // namespace
+
+RotaryFrequencies rotary_frequencies(const RotarySpec& spec, int64_t length) {
+  check(spec);
+  RotaryFrequencies frequencies = scaled(spec, length);
+  require<ValueError>(spec.factors.empty() || spec.factors.size() == frequencies.inverse.size(),
+                      "rotary: expected {} factors, found {}", frequencies.inverse.size(),
+                      spec.factors.size());
+  for (size_t i = 0; i < spec.factors.size(); ++i) frequencies.inverse[i] /= spec.factors[i];
+  return frequencies;
 }
 
 }  // namespace glassformer

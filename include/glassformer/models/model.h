@@ -11,6 +11,9 @@
 
 namespace glassformer {
 
+class StoredTensors;
+struct Recipe;
+
 // What a configuration says besides the shape of the model.
 struct ModelConfig {
   std::string json;                 // config.json as it came
@@ -59,6 +62,8 @@ class Model {
  private:
   struct Content;
   explicit Model(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+  static Model load(const std::string& config_text, const std::string& where, Recipe recipe,
+                    const StoredTensors& stored, const LoadOptions& options);
   std::shared_ptr<const Content> content_;
 };
 

@@ -26,6 +26,8 @@ struct RotarySpec {
   std::optional<double> mscale = {}, mscale_all_dim = {};  // count only together, neither being 0
   std::optional<double> attention_factor = {};
   bool truncate = true;
+  // Each inverse_i is divided by factor i where there are any, [dim/2]: scaling computed elsewhere.
+  std::vector<float> factors = {};
 };
 
 // inverse: [dim/2], in the float32 steps that transformers takes. attention_scaling multiplies cos

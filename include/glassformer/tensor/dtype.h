@@ -21,7 +21,8 @@ enum class DType : uint8_t {
 inline constexpr int kDTypeCount = 8;
 
 size_t size_of(DType dtype);
-std::string_view name_of(DType dtype);  // "float32", "bfloat16", ...
+std::string_view name_of(DType dtype);         // "float32", "bfloat16", ...
+DType dtype_from_name(std::string_view name);  // throws ValueError for an unknown name
 bool is_floating(DType dtype);
 
 // The DType of a C++ type.

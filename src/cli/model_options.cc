@@ -1,0 +1,29 @@
+#include "cli/model_options.h"
+
+#include "glassformer/base/threads.h"
+
+namespace glassformer {
+
+void ModelOptions::add_to(CLI::App& command) {
+  command.add_option("MODEL", path, "a Hugging Face folder or a .gguf file")->required();
+  command
+      .add_option("--dtype", dtype, "what to compute in: float32, bfloat16, or that of the file")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float64", "auto"}))
+      ->capture_default_str();
+  command
+      .add_option("--device", device, "where to compute; ref is slow, and simple to check against")
+      ->check(CLI::IsMember({"cpu", "cuda", "ref"}))
+      ->capture_default_str();
+  command.add_option("--threads", threads, "how many threads to use; all cores unless given")
+      ->check(CLI::PositiveNumber);
+}
+
+Model ModelOptions::open() const {
+  if (threads > 0) set_num_threads(threads);
+  LoadOptions load;
+  load.dtype = dtype == "auto" ? std::nullopt : std::optional(dtype_from_name(dtype));
+  load.device = device_from_name(device);
+  return Model::open(path, load);
+}
+
+}  // namespace glassformer
