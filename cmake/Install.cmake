@@ -1,6 +1,7 @@
 # A user's program finds the library with find_package(glassformer) and with pkg-config.
 include(CMakePackageConfigHelpers)
 
+install(TARGETS glassformer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS glassformer EXPORT glassformer-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

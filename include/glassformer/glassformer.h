@@ -2,6 +2,7 @@
 
 // The whole public API.
 
+<<<<<<< HEAD
 #include "glassformer/autograd/no_grad.h"        // IWYU pragma: export
 #include "glassformer/base/error.h"              // IWYU pragma: export
 #include "glassformer/base/random.h"             // IWYU pragma: export
@@ -12,3 +13,14 @@
 #include "glassformer/ops/ops.h"                 // IWYU pragma: export
 #include "glassformer/tensor/memory.h"           // IWYU pragma: export
 #include "glassformer/tensor/tensor.h"           // IWYU pragma: export
+=======
+#include "glassformer/autograd/no_grad.h"  // IWYU pragma: export
+#include "glassformer/base/error.h"        // IWYU pragma: export
+#include "glassformer/base/random.h"       // IWYU pragma: export
+#include "glassformer/base/threads.h"      // IWYU pragma: export
+#include "glassformer/base/version.h"      // IWYU pragma: export
+#include "glassformer/image/processor.h"   // IWYU pragma: export
+#include "glassformer/ops/ops.h"           // IWYU pragma: export
+#include "glassformer/tensor/memory.h"     // IWYU pragma: export
+#include "glassformer/tensor/tensor.h"     // IWYU pragma: export
+>>>>>>> image
