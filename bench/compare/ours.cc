@@ -66,12 +66,6 @@ const std::map<std::string, Op>& ops() {
   return table;
 }
 
-DType dtype_from_name(const std::string& name) {
-  for (int i = 0; i < kDTypeCount; ++i)
-    if (name_of(static_cast<DType>(i)) == name) return static_cast<DType>(i);
-  throw ValueError("expected a dtype, found " + name);
-}
-
 Tensor read_tensor(const json& file) {
   const Shape shape{std::span<const int64_t>(file.at("shape").get<std::vector<int64_t>>())};
   Tensor x = empty(shape, {dtype_from_name(file.at("dtype").get<std::string>()), Device::kCpu});

@@ -2,25 +2,24 @@
 
 // The whole public API.
 
-<<<<<<< HEAD
 #include "glassformer/autograd/no_grad.h"        // IWYU pragma: export
 #include "glassformer/base/error.h"              // IWYU pragma: export
 #include "glassformer/base/random.h"             // IWYU pragma: export
 #include "glassformer/base/threads.h"            // IWYU pragma: export
 #include "glassformer/base/version.h"            // IWYU pragma: export
+#include "glassformer/checkpoint/gguf.h"         // IWYU pragma: export
 #include "glassformer/checkpoint/safetensors.h"  // IWYU pragma: export
 #include "glassformer/checkpoint/weights.h"      // IWYU pragma: export
+#include "glassformer/image/image.h"             // IWYU pragma: export
+#include "glassformer/image/processor.h"         // IWYU pragma: export
+#include "glassformer/image/resize.h"            // IWYU pragma: export
+#include "glassformer/inspect/anatomy.h"         // IWYU pragma: export
+#include "glassformer/inspect/capture.h"         // IWYU pragma: export
+#include "glassformer/inspect/named_pass.h"      // IWYU pragma: export
+#include "glassformer/models/model.h"            // IWYU pragma: export
+#include "glassformer/models/sentence.h"         // IWYU pragma: export
+#include "glassformer/models/transformer.h"      // IWYU pragma: export
+#include "glassformer/nn/random_weights.h"       // IWYU pragma: export
 #include "glassformer/ops/ops.h"                 // IWYU pragma: export
 #include "glassformer/tensor/memory.h"           // IWYU pragma: export
 #include "glassformer/tensor/tensor.h"           // IWYU pragma: export
-=======
-#include "glassformer/autograd/no_grad.h"  // IWYU pragma: export
-#include "glassformer/base/error.h"        // IWYU pragma: export
-#include "glassformer/base/random.h"       // IWYU pragma: export
-#include "glassformer/base/threads.h"      // IWYU pragma: export
-#include "glassformer/base/version.h"      // IWYU pragma: export
-#include "glassformer/image/processor.h"   // IWYU pragma: export
-#include "glassformer/ops/ops.h"           // IWYU pragma: export
-#include "glassformer/tensor/memory.h"     // IWYU pragma: export
-#include "glassformer/tensor/tensor.h"     // IWYU pragma: export
->>>>>>> image

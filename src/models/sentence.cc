@@ -76,8 +76,7 @@ Tensor pooled(const Tensor& rows, Mode mode) {
     case Mode::kLast: return slice(rows, 0, count - 1, count);
     case Mode::kMax: return max(rows, 0, true);
     case Mode::kMean: return mean(rows, {0}, true);
-    case Mode::kMeanSqrtLength:
-      return sum(rows, {0}, true) / std::sqrt(static_cast<double>(count));
+    case Mode::kMeanSqrtLength: return sum(rows, {0}, true) / std::sqrt(static_cast<double>(count));
     case Mode::kWeightedMean: return weighted_mean(rows);
   }
   return {};

@@ -29,7 +29,10 @@ Tensor positions_without_padding(const Tensor& ids, int64_t padding, int64_t fir
 
 TokenEmbedding::TokenEmbedding(const Weights& weights, const TokenEmbeddingSpec& spec,
                                Tensor tokens)
-    : place_(weights.place()), spec_(spec), tokens_(std::move(tokens)) {
+    : place_(weights.place()),
+      positions_step_(place_ == "decoder_embedding" ? "decoder_positions" : "positions"),
+      spec_(spec),
+      tokens_(std::move(tokens)) {
   if (!tokens_.defined() && spec.vocabulary > 0)
     tokens_ = (weights / "tokens").get("weight", {spec.vocabulary, spec.width}, spec.initial);
   if (spec.types > 0)
@@ -76,7 +79,7 @@ Tensor TokenEmbedding::operator()(const TokenInput& input, const Context& contex
     x = x + (input.types.defined() ? embedding(types_, input.types) : select(types_, 0, 0));
   const PositionSpec::Kind kind = spec_.positions.kind;
   if (kind == PositionSpec::Kind::kLearned || kind == PositionSpec::Kind::kSinusoidal)
-    x = x + probed(context, "", "positions", position_vectors(input, x));
+    x = x + probed(context, "", positions_step_.c_str(), position_vectors(input, x));
   if (norm_) x = (*norm_)(x);
   return dropped(context, spec_.dropout, probed(context, "", place_.c_str(), x));
 }

@@ -60,7 +60,7 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
   run_backward(outputs, gradients, accumulate);
 }
 
-std::vector<Tensor> checkpoint(const Block& block, const std::vector<Tensor>& inputs,
+std::vector<Tensor> checkpoint(const BlockFunction& block, const std::vector<Tensor>& inputs,
                                Generator* random) {
   if (!grad_enabled()) return block(inputs);
   const RandomKey start = random != nullptr ? random->state() : RandomKey{};

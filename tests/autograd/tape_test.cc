@@ -124,7 +124,7 @@ struct BlockRun {
 BlockRun run_block(bool checkpointed) {
   Tensor x = leaf({5, 8}, 0), weight = leaf({8}, 1);
   Generator random(77);
-  const Block block = [&](const std::vector<Tensor>& in) {
+  const BlockFunction block = [&](const std::vector<Tensor>& in) {
     const Tensor hidden = dropout(gelu(in[0] * weight), 0.4, random.next());
     return std::vector{dropout(hidden * hidden, 0.2, random.next()), sum(hidden)};
   };
@@ -156,7 +156,7 @@ TEST(Tape, CheckpointReachesCapturedParametersAlone) {
 TEST(Tape, CheckpointKeepsLessAlive) {
   const auto kept = [](bool checkpointed) {
     Tensor x = leaf({1 << 16}, 3);
-    const Block block = [](const std::vector<Tensor>& in) {
+    const BlockFunction block = [](const std::vector<Tensor>& in) {
       Tensor y = in[0];
       for (int i = 0; i < 8; ++i) y = gelu(y);
       return std::vector{y};

@@ -6,7 +6,7 @@
 
 #include "glassformer/base/error.h"
 #include "image/fixture_image.h"
-#include "support/scratch_folder.h"
+#include "support/temporary_folder.h"
 #include "support/throws.h"
 
 namespace glassformer::testing {
@@ -111,7 +111,7 @@ TEST(ImageEncode, PngComesBack) {
 
 TEST(ImageEncode, WritesWholeFilesOrNone) {
   const Image image = fixture_image(Fixture::load("image/resize.safetensors"), "source");
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   write_png(folder.path() / "x.png", image);
   EXPECT_EQ(read_image(folder.path() / "x.png").pixels, image.pixels);
   EXPECT_EQ(folder.files(), 1);

@@ -8,7 +8,7 @@
 
 #include "glassformer/base/error.h"
 #include "image/fixture_image.h"
-#include "support/scratch_folder.h"
+#include "support/temporary_folder.h"
 #include "support/throws.h"
 
 namespace glassformer::testing {
@@ -19,7 +19,7 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
 }
 
 ImageProcessor load(const std::string& config) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   write_text(folder.path() / "preprocessor_config.json", config);
   return ImageProcessor::load(folder.path());
 }
@@ -64,7 +64,7 @@ TEST(ImageProcessor, RefusesABatchOfSeveralSizes) {
 }
 
 TEST(ImageProcessor, ConfigOfTheModelTellsTheTypeWhereItIsMissing) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   write_text(folder.path() / "preprocessor_config.json", R"({"size": 20})");
   expect_throws<FileError>([&] { ImageProcessor::load(folder.path()); },
                            {"image_processor_type", "config.json"});

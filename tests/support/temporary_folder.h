@@ -29,6 +29,8 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  // How many files and folders are directly in it.
+  long files() const { return std::distance(std::filesystem::directory_iterator(path_), {}); }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
  private:

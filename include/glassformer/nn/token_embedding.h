@@ -30,8 +30,8 @@ struct TokenInput {
 
 // Token, segment and position vectors, added up, normed and dropped out:
 //   norm(scale · tokens[ids] + types[t] + positions[p])
-// Weights `tokens` [vocabulary, width], `types`, `positions`, `norm`. Steps: positions, and the
-// result under the layer's own name.
+// Weights `tokens` [vocabulary, width], `types`, `positions`, `norm`. Steps: positions
+// (decoder_positions), and the result under the layer's own name.
 class TokenEmbedding {
  public:
   // `tokens`: a table that is shared with another layer, in place of one of its own.
@@ -42,7 +42,7 @@ class TokenEmbedding {
  private:
   Tensor position_vectors(const TokenInput& input, const Tensor& tokens) const;
 
-  std::string place_;
+  std::string place_, positions_step_;
   TokenEmbeddingSpec spec_;
   Tensor tokens_, types_, positions_;
   std::optional<Norm> norm_;

@@ -18,8 +18,8 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
 
 // Runs a block without keeping what its backward needs; the backward runs the block again. What the
 // block draws from `random` is the same both times.
-using Block = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-std::vector<Tensor> checkpoint(const Block& block, const std::vector<Tensor>& inputs,
+using BlockFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+std::vector<Tensor> checkpoint(const BlockFunction& block, const std::vector<Tensor>& inputs,
                                Generator* random = nullptr);
 
 }  // namespace glassformer

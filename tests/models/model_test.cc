@@ -1,0 +1,226 @@
+#include "glassformer/models/model.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "glassformer/autograd/no_grad.h"
+#include "glassformer/base/error.h"
+#include "glassformer/checkpoint/weights.h"
+#include "glassformer/models/sentence.h"
+#include "glassformer/ops/backward.h"
+#include "glassformer/ops/copy.h"
+#include "glassformer/ops/reduce.h"
+#include "glassformer/ops/view.h"
+#include "support/temporary_folder.h"
+#include "support/throws.h"
+
+namespace glassformer {
+namespace {
+
+using testing::expect_throws;
+using testing::TemporaryFolder;
+
+std::filesystem::path fixture(const char* name) {
+  return std::filesystem::path(GLASSFORMER_FIXTURES_DIR) / "models" / name;
+}
+
+TransformerInput some_ids(int64_t batch, int64_t length) {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < batch * length; ++i) ids.push_back(5 + i * 7 % 80);
+  TransformerInput input;
+  input.input_ids = from_vector(ids, {batch, length});
+  return input;
+}
+
+std::vector<float> logits_of(const Model& model, const TransformerInput& input) {
+  const NoGrad no_grad;
+  return model(input).logits.to_vector<float>();
+}
+
+// Names, fused projections and transposed matrices all come back as they were.
+TEST(Model, SavesWhatItOpened) {
+  for (const char* name : {"bert-masked-lm", "gpt2", "llama-3", "qwen3"}) {
+    const TemporaryFolder folder;
+    const Model model = Model::open(fixture(name));
+    model.save(folder.path());
+    const TransformerInput input = some_ids(2, 9);
+    EXPECT_EQ(logits_of(Model::open(folder.path()), input), logits_of(model, input)) << name;
+    const auto before = open_weights(fixture(name)), after = open_weights(folder.path());
+    ASSERT_EQ(before->tensors().size(), after->tensors().size()) << name;
+    for (const StoredTensor& tensor : before->tensors())
+      EXPECT_EQ(after->get(tensor.name).to_vector<float>(),
+                before->get(tensor.name).to_vector<float>())
+          << tensor.name;
+  }
+}
+
+// A decoder that is given its tokens in pieces sees what it has seen before in its cache.
+TEST(Model, CacheGivesTheSameAsTheWholeSequence) {
+  const NoGrad no_grad;
+  for (const char* name : {"gpt2", "llama", "llama-3", "mistral", "qwen3"}) {
+    const Model model = Model::open(fixture(name));
+    const TransformerInput whole = some_ids(2, 9);
+    const Tensor expected = model(whole).logits;
+    KvCache cache(static_cast<int64_t>(model.transformer().spec().decoder->blocks.size()), 9);
+    for (const auto& [begin, end] : {std::pair{0, 5}, {5, 6}, {6, 9}}) {
+      TransformerInput piece;
+      piece.input_ids = slice(whole.input_ids, 1, begin, end);
+      piece.cache = &cache;
+      const std::vector<float> ours = model(piece).logits.to_vector<float>();
+      const std::vector<float> theirs = slice(expected, 1, begin, end).to_vector<float>();
+      EXPECT_THAT(ours, ::testing::Pointwise(::testing::FloatNear(2e-5F), theirs)) << name;
+    }
+    TransformerInput more = some_ids(2, 1);
+    more.cache = &cache;
+    expect_throws<ValueError>([&] { model(more); }, "made for 9");
+  }
+}
+
+TEST(Model, CacheOfAnEncoderDecoder) {
+  const NoGrad no_grad;
+  for (const char* name : {"marian", "bart", "t5"}) {
+    const Model model = Model::open(fixture(name));
+    TransformerInput whole = some_ids(2, 7);
+    whole.decoder_input_ids = some_ids(2, 6).input_ids;
+    const Tensor expected = model(whole).logits;
+    KvCache cache(2, 6);
+    const Tensor encoded = model.transformer().encode(whole);
+    for (int64_t step = 0; step < 6; ++step) {
+      TransformerInput piece;
+      piece.encoder_output = encoded;
+      piece.decoder_input_ids = slice(whole.decoder_input_ids, 1, step, step + 1);
+      piece.cache = &cache;
+      const std::vector<float> ours = model(piece).logits.to_vector<float>();
+      const std::vector<float> theirs = slice(expected, 1, step, step + 1).to_vector<float>();
+      EXPECT_THAT(ours, ::testing::Pointwise(::testing::FloatNear(5e-5F), theirs)) << name;
+    }
+  }
+}
+
+// Sequences end to end give the same bits as each by itself.
+TEST(Model, PackedSequencesDoNotSeeEachOther) {
+  const NoGrad no_grad;
+  for (const char* name : {"bert", "roberta", "distilbert", "gpt2", "llama"}) {
+    const Model model = Model::open(fixture(name));
+    const TransformerInput one = some_ids(1, 5), two = some_ids(1, 3);
+    TransformerInput packed;
+    std::vector<int64_t> ids = one.input_ids.to_vector<int64_t>();
+    for (const int64_t id : two.input_ids.to_vector<int64_t>()) ids.push_back(id);
+    packed.input_ids = from_vector(ids, {8});
+    packed.starts = from_vector(std::vector<int64_t>{0, 5, 8}, {3});
+    std::vector<float> alone = model(one).last_hidden_state.to_vector<float>();
+    for (const float x : model(two).last_hidden_state.to_vector<float>()) alone.push_back(x);
+    EXPECT_EQ(model(packed).last_hidden_state.to_vector<float>(), alone) << name;
+  }
+}
+
+TEST(Model, RunsOnTheReferenceDevice) {
+  const NoGrad no_grad;
+  for (const char* name : {"bert-sequence", "llama-3", "t5-gated", "deit-teacher"}) {
+    const Model cpu = Model::open(fixture(name));
+    const Model ref = Model::open(fixture(name), {.device = Device::kRef});
+    TransformerInput input = some_ids(2, 7), there;
+    if (cpu.transformer().spec().image) {
+      input = {};
+      input.pixel_values = from_vector(std::vector<float>(2 * 3 * 12 * 12, 0.25F), {2, 3, 12, 12});
+      there.pixel_values = to(input.pixel_values, Device::kRef);
+    } else {
+      input.decoder_input_ids = input.input_ids;
+      there.input_ids = there.decoder_input_ids = to(input.input_ids, Device::kRef);
+    }
+    EXPECT_THAT(
+        ref(there).logits.to_vector<float>(),
+        ::testing::Pointwise(::testing::FloatNear(5e-5F), cpu(input).logits.to_vector<float>()))
+        << name;
+  }
+}
+
+// bfloat16 has eight bits: errors of a few parts in a hundred of the largest logit.
+TEST(Model, RunsInBFloat16) {
+  for (const char* name : {"bert-masked-lm", "gpt2", "llama-3", "qwen3"}) {
+    const TransformerInput input = some_ids(2, 9);
+    const std::vector<float> exact = logits_of(Model::open(fixture(name)), input);
+    const std::vector<float> rounded =
+        logits_of(Model::open(fixture(name), {.dtype = DType::kBFloat16}), input);
+    float size = 0, error = 0;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      size = std::max(size, std::abs(exact[i]));
+      error = std::max(error, std::abs(exact[i] - rounded[i]));
+    }
+    EXPECT_LT(error / size, 0.04) << name;  // measured: at most 0.02
+    std::cout << name << ": bfloat16 off by " << error / size << " of the largest logit\n";
+  }
+}
+
+TEST(Model, CreatedModelsTrainEveryWeight) {
+  const Model model = Model::create(
+      R"({"model_type": "t5", "vocab_size": 96, "d_model": 16, "d_kv": 4, "d_ff": 24,
+          "num_layers": 1, "num_heads": 2, "feed_forward_proj": "gated-gelu"})",
+      7);
+  TransformerInput input = some_ids(2, 6);
+  input.decoder_input_ids = input.input_ids;
+  Generator random(1);
+  backward(mean(model(input, {.random = &random}).logits));
+  for (const Parameter& parameter : model.transformer().parameters())
+    EXPECT_TRUE(parameter.value.grad().defined()) << parameter.name;
+}
+
+TEST(Model, SaysWhatIsWrongWithAFolder) {
+  const TemporaryFolder folder;
+  expect_throws<FileError>([&] { Model::open(folder.path() / "none"); }, "found neither");
+  expect_throws<FileError>([&] { Model::open(folder.path()); }, "config.json");
+  const auto with_config = [&](const std::string& json) {
+    std::ofstream(folder.path() / "config.json") << json;
+    Model::open(folder.path());
+  };
+  expect_throws<ValueError>([&] { with_config(R"({"model_type": "mamba"})"); },
+                            {"unknown model_type 'mamba'", "bert"});
+  expect_throws<ValueError>(
+      [&] { with_config(R"({"model_type": "bert", "architectures": ["BertForDreams"]})"); },
+      {"unknown architecture 'BertForDreams'", "ForMaskedLM"});
+  expect_throws<FileError>([&] { with_config(R"({"model_type": "bert", "hidden_size": 12})"); },
+                           {"config.json", "'num_hidden_layers' is missing"});
+  expect_throws<ValueError>(
+      [&] {
+        with_config(R"({"model_type": "gpt2", "n_embd": 10, "n_layer": 1, "n_head": 3,
+                        "vocab_size": 8})");
+      },
+      "3 heads do not divide a width of 10");
+}
+
+TEST(Model, NamesTheTensorThatIsMissingOrHasAnotherShape) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(fixture("gpt2"), folder.path());
+  const auto stored = open_weights(fixture("gpt2"));
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  for (const StoredTensor& tensor : stored->tensors())
+    tensors.emplace_back(tensor.name, stored->get(tensor.name));
+  const auto at = std::find_if(tensors.begin(), tensors.end(), [](const auto& tensor) {
+    return tensor.first == "transformer.h.1.mlp.c_fc.weight";
+  });
+  at->second = clone(slice(at->second, 0, 0, 20));
+  save_weights(folder.path(), tensors);
+  expect_throws<FileError>([&] { Model::open(folder.path()); },
+                           {"transformer.h.1.mlp.c_fc.weight", "must be [24, 96]", "[20, 96]"});
+  tensors.erase(at);
+  save_weights(folder.path(), tensors);
+  expect_throws<FileError>([&] { Model::open(folder.path()); },
+                           "tensor 'transformer.h.1.mlp.c_fc.weight' [24, 96] is missing");
+}
+
+TEST(Sentence, PoolsEachSequence) {
+  const Tensor hidden = from_vector(std::vector<float>{1, 2, 3, 6, 0, 4}, {3, 2});
+  const SentencePooling mean_and_first{
+      .modes = {SentencePooling::Mode::kMean, SentencePooling::Mode::kFirst}};
+  EXPECT_THAT(pool_sentences(hidden, {0, 2, 3}, mean_and_first).to_vector<float>(),
+              ::testing::ElementsAre(2, 4, 1, 2, 0, 4, 0, 4));
+  const SentencePooling unit{.modes = {SentencePooling::Mode::kLast}, .normalize = true};
+  EXPECT_THAT(pool_sentences(hidden, {0, 3}, unit).to_vector<float>(),
+              ::testing::ElementsAre(0, 1));
+}
+
+}  // namespace
+}  // namespace glassformer
