@@ -7,6 +7,7 @@
 #include "glassformer/base/random.h"             // IWYU pragma: export
 #include "glassformer/base/threads.h"            // IWYU pragma: export
 #include "glassformer/base/version.h"            // IWYU pragma: export
+#include "glassformer/checkpoint/gguf.h"         // IWYU pragma: export
 #include "glassformer/checkpoint/safetensors.h"  // IWYU pragma: export
 #include "glassformer/checkpoint/weights.h"      // IWYU pragma: export
 #include "glassformer/ops/ops.h"                 // IWYU pragma: export
