@@ -125,8 +125,9 @@ GgufFile::GgufFile(std::shared_ptr<Storage> file, std::string where) {
   const uint64_t data_begin = (reader.position() + alignment - 1) / alignment * alignment;
   place(tensors, data_begin, file->bytes(), where);
   TensorTable table(std::move(tensors.listed), where);
-  content_.reset(new Content{std::move(where), std::move(file), std::move(metadata),
-                             std::move(table), std::move(tensors.places)});
+  content_ =
+      std::make_unique<Content>(Content{std::move(where), std::move(file), std::move(metadata),
+                                        std::move(table), std::move(tensors.places)});
 }
 
 GgufFile::~GgufFile() = default;
