@@ -11,6 +11,8 @@ DEPS ?= tools/install-deps
 # `make test` also runs the tests labelled `ref` in a debug build, where the memory of `ref` tensors
 # is protected outside kernels. It costs a second build; DEBUG_REF=0 leaves it out.
 DEBUG_REF ?= 1
+# How long `make fuzz` runs each target.
+FUZZ_SECONDS ?= 60
 # V=1 shows CMake's own messages.
 V ?= 0
 
@@ -18,7 +20,7 @@ configure = cmake --preset $(1) $(if $(filter 0,$(V)),--log-level=WARNING >/dev/
 build = $(call configure,$(1)) && cmake --build --preset $(1) $(if $(2),--target $(2))
 ctest = ctest --preset $(1) --output-on-failure --no-tests=error --parallel $(JOBS)
 
-.PHONY: help deps build run test lint asan tsan bench compare install clean
+.PHONY: help deps build run test lint asan tsan fuzz bench compare install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -63,6 +65,10 @@ asan: deps ## all tests under the address and undefined-behaviour sanitizers
 tsan: deps ## all tests under the thread sanitizer
 	@$(call build,tsan)
 	@$(call ctest,tsan)
+
+fuzz: deps ## every parser under libFuzzer, FUZZ_SECONDS each
+	@$(call build,fuzz,fuzz_programs)
+	@tests/fuzz/run $(FUZZ_SECONDS)
 
 bench: deps ## build and run the micro-benchmarks
 	@$(call build,release,glassformer_bench)

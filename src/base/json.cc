@@ -1,7 +1,5 @@
 #include "base/json.h"
 
-#include <set>
-
 #include <fmt/format.h>
 
 #include "base/check.h"
@@ -10,38 +8,66 @@
 namespace glassformer {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr size_t kMaxDepth = 200;
 constexpr size_t kMaxFile = size_t{1} << 30;
 
-// Sees each event of the parser: depth and repeated keys are refused as they appear, so that a
-// hostile text costs no more than its own length.
-class Watch {
+// Builds the value from the parser's events. Depth and repeated keys are refused as they appear, so
+// that a hostile text costs no more than its own length. (The library's own parser with a callback
+// looks through the whole parent whenever an object ends.)
+class Builder final : public nlohmann::json_sax<Json> {
  public:
-  explicit Watch(std::string_view where) : where_(where) {}
+  explicit Builder(std::string_view where) : where_(where) {}
+  Json take() { return std::move(root_); }
 
-  bool operator()(int depth, Json::parse_event_t event, Json& value) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-      case Json::parse_event_t::array_start:
-        require<FileError>(depth < kMaxDepth, "{}: JSON nests deeper than {} levels", where_,
-                           kMaxDepth);
-        if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-        break;
-      case Json::parse_event_t::object_end: keys_.pop_back(); break;
-      case Json::parse_event_t::key: {
-        const auto& key = value.get_ref<const std::string&>();
-        require<FileError>(keys_.back().insert(key).second, "{}: the key '{}' is there twice",
-                           where_, key);
-        break;
-      }
-      default: break;
-    }
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(int64_t value) override { return put(value); }
+  bool number_unsigned(uint64_t value) override { return put(value); }
+  bool number_float(double value, const std::string& /*text*/) override { return put(value); }
+  bool string(std::string& value) override { return put(std::move(value)); }
+  bool binary(Json::binary_t& value) override { return put(std::move(value)); }
+  bool start_object(size_t /*size*/) override { return open(Json::object()); }
+  bool start_array(size_t /*size*/) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& key) override {
+    const auto [field, is_new] = open_.back()->get_ref<Json::object_t&>().try_emplace(key);
+    require<FileError>(is_new, "{}: the key '{}' is there twice", where_, key);
+    field_ = &field->second;
     return true;
   }
 
+  bool parse_error(size_t /*position*/, const std::string& /*token*/,
+                   const Json::exception& error) override {
+    throw FileError(fmt::format("{}: not JSON: {}", where_, error.what()));
+  }
+
  private:
+  Json& place(Json value) {
+    if (open_.empty()) return root_ = std::move(value);
+    if (!open_.back()->is_array()) return *field_ = std::move(value);
+    return open_.back()->get_ref<Json::array_t&>().emplace_back(std::move(value));
+  }
+  bool put(Json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(Json value) {
+    require<FileError>(open_.size() < kMaxDepth, "{}: JSON nests deeper than {} levels", where_,
+                       kMaxDepth);
+    open_.push_back(&place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
   std::string_view where_;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+  Json root_;
+  std::vector<Json*> open_;  // a list grows only while it is the last of these
+  Json* field_ = nullptr;    // where the value of the last key goes
 };
 
 bool is_whole(const Json& value) {
@@ -52,11 +78,9 @@ bool is_whole(const Json& value) {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view where) {
-  try {
-    return Json::parse(text.begin(), text.end(), Watch(where));
-  } catch (const Json::exception& error) {
-    throw FileError(fmt::format("{}: not JSON: {}", where, error.what()));
-  }
+  Builder builder(where);
+  Json::sax_parse(text.begin(), text.end(), &builder);
+  return builder.take();
 }
 
 Json read_json(const std::filesystem::path& path) {

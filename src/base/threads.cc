@@ -43,7 +43,7 @@ class FirstError {
 
 #ifdef GLASSFORMER_STD_THREADS
 // The thread sanitizer cannot see the barriers inside libgomp, so its build starts plain threads.
-std::atomic<int> thread_count{std::max(1U, std::thread::hardware_concurrency())};
+std::atomic<int> thread_count{static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
 thread_local bool in_team = false;
 
 void run_team(int size, FunctionRef<void(int, int)> body) {

@@ -140,8 +140,8 @@ SafetensorsFile::SafetensorsFile(std::shared_ptr<Storage> file, std::string wher
     places.push_back(entry.place);
   }
   TensorTable table(std::move(listed), where);
-  content_.reset(new Content{std::move(where), std::move(file), std::move(table), std::move(places),
-                             std::move(metadata)});
+  content_ = std::make_unique<Content>(Content{std::move(where), std::move(file), std::move(table),
+                                               std::move(places), std::move(metadata)});
 }
 
 SafetensorsFile::~SafetensorsFile() = default;

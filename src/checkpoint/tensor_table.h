@@ -16,6 +16,11 @@ class TensorTable {
  public:
   // Throws FileError, with `where` in its message, for a name that is there twice.
   TensorTable(std::vector<StoredTensor> tensors, std::string_view where);
+  ~TensorTable() = default;
+  TensorTable(TensorTable&&) = default;  // a moved vector keeps its elements, and so their names
+  TensorTable& operator=(TensorTable&&) = default;
+  TensorTable(const TensorTable&) = delete;
+  TensorTable& operator=(const TensorTable&) = delete;
 
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   const StoredTensor* find(std::string_view name) const;

@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,6 +24,21 @@ TEST(Json, RefusesWhatIsNoJson) {
 
 TEST(Json, TakesTheSameKeyInDifferentObjects) {
   EXPECT_EQ(parse_json(R"({"a": {"b": 1}, "b": {"a": [1, 2]}})", "a.json")["b"]["a"][1], 2);
+}
+
+TEST(Json, BuildsEveryKindOfValue) {
+  const std::string text =
+      R"({"a":[null,true,-1,18446744073709551615,1.5,"x",[],{}],"b":{"c":[[1],[2]]}})";
+  EXPECT_EQ(parse_json(text, "a.json").dump(), text);
+  EXPECT_EQ(parse_json(" 7 ", "a.json"), 7);
+}
+
+// Each object of a list or of an object is a constant cost: a quadratic one would take minutes.
+TEST(Json, TakesManyObjects) {
+  std::string text = "{";
+  for (int i = 0; i < 300000; ++i) text += fmt::format("\"{}\":{{\"a\":[]}},", i);
+  text.back() = '}';
+  EXPECT_EQ(parse_json(text, "a.json").size(), 300000U);
 }
 
 TEST(Json, FieldsSayWhatTheyExpectedAndFound) {

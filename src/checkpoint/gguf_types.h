@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "glassformer/tensor/dtype.h"
+
+namespace glassformer {
+
+// A type of the file's tensors: rows are made of blocks of `count` elements in `bytes` bytes.
+struct GgufType {
+  uint32_t id;
+  std::string_view name;
+  int64_t count;
+  int64_t bytes;
+  std::optional<DType> dtype;  // of those that are ours as they stand
+  // Expands one block to `count` floats. Null where we do not read the type.
+  void (*expand)(const std::byte* block, float* out);
+};
+
+// Null for a type that is not known.
+const GgufType* find_gguf_type(uint32_t id);
+
+}  // namespace glassformer
