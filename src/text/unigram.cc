@@ -1,0 +1,127 @@
+#include "text/unigram.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "text/utf8.h"
+
+namespace glassformer {
+namespace {
+
+constexpr double kUnknownPenalty = 10;
+
+}  // namespace
+
+Unigram::Unigram(Vocabulary vocabulary, std::vector<double> scores, std::optional<uint32_t> unknown,
+                 bool byte_fallback, const std::string& where)
+    : Model(std::move(vocabulary)),
+      scores_(std::move(scores)),
+      unknown_(unknown),
+      byte_fallback_(byte_fallback) {
+  require<FileError>(!unknown_ || *unknown_ < scores_.size(),
+                     "{}: unk_id must be one of {} tokens, found {}", where, scores_.size(),
+                     unknown_.value_or(0));
+  double lowest = std::numeric_limits<double>::infinity();
+  for (const double score : scores_) lowest = std::min(lowest, score);
+  unknown_score_ = lowest - kUnknownPenalty;
+  for (unsigned byte = 0; byte < 256; ++byte)
+    byte_ids_[byte] = vocabulary_.find(fmt::format("<0x{:02X}>", byte)).value_or(Trie::kNone);
+  std::vector<Trie::Key> keys;
+  keys.reserve(vocabulary_.size());
+  vocabulary_.each([&](std::string_view token, uint32_t id) { keys.push_back({token, id}); });
+  trie_ = Trie(std::move(keys));
+}
+
+uint32_t Unigram::unknown_id() const {
+  require<ValueError>(unknown_.has_value(),
+                      "tokenize: a character has no token, and the model has no unk_id");
+  return *unknown_;
+}
+
+// For each end of a character: the score of the best path to it, where its last token begins, and
+// that token.
+void Unigram::find_best_path(std::string_view piece, ModelScratch& scratch) const {
+  constexpr uint32_t kUnreached = UINT32_MAX;
+  scratch.scores.assign(piece.size() + 1, 0);
+  scratch.starts.assign(piece.size() + 1, kUnreached);
+  scratch.ids.assign(piece.size() + 1, 0);
+  for (size_t begin = 0; begin < piece.size();) {
+    const double base = scratch.scores[begin];
+    const size_t one = character_size(piece[begin]);
+    bool single = false;
+    const auto offer = [&](size_t size, double score, uint32_t id) {
+      const size_t end = begin + size;
+      if (scratch.starts[end] != kUnreached && !(base + score > scratch.scores[end])) return;
+      scratch.scores[end] = base + score;
+      scratch.starts[end] = static_cast<uint32_t>(begin);
+      scratch.ids[end] = id;
+    };
+    trie_.prefixes(piece.substr(begin), [&](size_t size, uint32_t id) {
+      offer(size, scores_[id], id);
+      single |= size == one;
+    });
+    if (!single) offer(one, unknown_score_, unknown_id());
+    begin += one;
+  }
+}
+
+void Unigram::add_unknown(std::string_view piece, uint32_t begin, uint32_t end,
+                          std::vector<PieceToken>& tokens) const {
+  const std::string_view text = piece.substr(begin, end - begin);
+  // Together they may be a token, although the best path did not take it.
+  if (const auto id = vocabulary_.find(text)) {
+    tokens.push_back({*id, begin, end});
+    return;
+  }
+  const auto known = [&](char byte) {
+    return byte_ids_[static_cast<unsigned char>(byte)] != Trie::kNone;
+  };
+  if (byte_fallback_ && std::all_of(text.begin(), text.end(), known)) {
+    for (const char byte : text)
+      tokens.push_back({byte_ids_[static_cast<unsigned char>(byte)], begin, end});
+    return;
+  }
+  tokens.push_back({unknown_id(), begin, end});
+}
+
+void Unigram::tokenize(std::string_view piece, ModelScratch& scratch,
+                       std::vector<PieceToken>& tokens) const {
+  size_t slot = 0;
+  if (const auto known = scratch.cache.find(piece, slot); !known.empty()) {
+    tokens.insert(tokens.end(), known.begin(), known.end());
+    return;
+  }
+  find_best_path(piece, scratch);
+  // Walked from the end; the cuts are kept from the front. `sizes` holds the ends of the tokens.
+  auto& ends = scratch.sizes;
+  ends.clear();
+  for (auto end = static_cast<uint32_t>(piece.size()); end > 0; end = scratch.starts[end])
+    ends.push_back(end);
+  const size_t first = tokens.size();
+  uint32_t unknown_begin = 0;
+  bool in_unknown = false;
+  for (size_t i = ends.size(); i-- > 0;) {
+    const uint32_t end = ends[i];
+    const uint32_t begin = scratch.starts[end];
+    const bool is_unknown = unknown_ && scratch.ids[end] == *unknown_;
+    if (is_unknown) {
+      if (!in_unknown) unknown_begin = begin;
+      in_unknown = true;
+      if (i == 0) add_unknown(piece, unknown_begin, end, tokens);
+      continue;
+    }
+    if (in_unknown) add_unknown(piece, unknown_begin, begin, tokens);
+    in_unknown = false;
+    tokens.push_back({scratch.ids[end], begin, end});
+  }
+  scratch.cache.insert(piece, slot, std::span(tokens).subspan(first));
+}
+
+std::string Unigram::spelling(const PieceToken& token, std::string_view piece) const {
+  if (unknown_ && token.id == *unknown_)
+    return std::string(piece.substr(token.begin, token.end - token.begin));
+  return Model::spelling(token, piece);
+}
+
+}  // namespace glassformer
