@@ -25,6 +25,22 @@ TEST(Create, RandomNumbersAreTheSameOnEveryDevice) {
   }
 }
 
+// With few numbers between low and high, rounding would reach high at every other element.
+TEST(Create, UniformStaysBelowHigh) {
+  for (const Device device : {Device::kRef, Device::kCpu})
+    for (const DType dtype :
+         {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kFloat16}) {
+      if (device == Device::kCpu && dtype == DType::kFloat64) continue;
+      for (const auto& [low, high] : {std::pair{1024.0, 1025.0}, {-1.0, 0.0}, {-2049.0, -2048.0}}) {
+        const auto x = random_uniform({4097}, kKey, low, high, {dtype, device});
+        for (const double value : x.to_vector<double>())
+          ASSERT_LT(value, high) << name_of(dtype) << " [" << low << ", " << high << ")";
+      }
+      EXPECT_EQ(random_uniform({3}, kKey, 7, 7, {dtype, device}).to_vector<double>(),
+                (std::vector<double>{7, 7, 7}));
+    }
+}
+
 TEST(Create, SmallNormalsAreRelativelyExact) {
   const int64_t count = 1 << 20;
   const auto found = random_normal({count}, kKey).to_vector<double>();

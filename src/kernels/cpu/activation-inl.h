@@ -29,22 +29,22 @@ HWY_INLINE hn::Vec<D> IdentityGradient(D d, hn::Vec<D> /*x*/) {
   return hn::Set(d, 1.0f);
 }
 
-// Value(d, x) and Gradient(d, x) of one activation.
+// Value<T>(d, x) and Gradient<T>(d, x) of one activation, for results that are stored as T.
 #define GLASSFORMER_ACTIVATION(name, value, gradient)          \
   struct name {                                                \
-    template <class D>                                         \
+    template <class T, class D>                                \
     static HWY_INLINE hn::Vec<D> Value(D d, hn::Vec<D> x) {    \
       return value(d, x);                                      \
     }                                                          \
-    template <class D>                                         \
+    template <class T, class D>                                \
     static HWY_INLINE hn::Vec<D> Gradient(D d, hn::Vec<D> x) { \
       return gradient(d, x);                                   \
     }                                                          \
   }
 GLASSFORMER_ACTIVATION(NoneFunction, Identity, IdentityGradient);
 GLASSFORMER_ACTIVATION(ReluFunction, Relu, ReluGradient);
-GLASSFORMER_ACTIVATION(GeluFunction, GeluExact, GeluExactGradient);
-GLASSFORMER_ACTIVATION(GeluTanhFunction, GeluTanh, GeluTanhGradient);
+GLASSFORMER_ACTIVATION(GeluFunction, GeluExact<T>, GeluExactGradient<T>);
+GLASSFORMER_ACTIVATION(GeluTanhFunction, GeluTanh<T>, GeluTanhGradient<T>);
 GLASSFORMER_ACTIVATION(SiluFunction, Silu, SiluGradient);
 GLASSFORMER_ACTIVATION(SigmoidFunction, Sigmoid, SigmoidGradient);
 GLASSFORMER_ACTIVATION(TanhFunction, Tanh, TanhGradient);

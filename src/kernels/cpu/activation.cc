@@ -18,7 +18,8 @@ void Activate(const Tensor& x, const Tensor& y, Activation activation) {
     VisitActivation(activation, [&](auto f) HWY_ATTR {
       const hn::ScalableTag<float> d;
       MapFlat(
-          x.count(), output<T>(y), [&](auto v) HWY_ATTR { return f.Value(d, v); }, input<T>(x));
+          x.count(), output<T>(y), [&](auto v) HWY_ATTR { return f.template Value<T>(d, v); },
+          input<T>(x));
     });
   });
 }
@@ -30,8 +31,8 @@ void ActivateBackward(const Tensor& x, const Tensor& dy, const Tensor& dx, Activ
       const hn::ScalableTag<float> d;
       MapFlat(
           x.count(), output<T>(dx),
-          [&](auto v, auto g) HWY_ATTR { return hn::Mul(g, f.Gradient(d, v)); }, input<T>(x),
-          input<T>(dy));
+          [&](auto v, auto g) HWY_ATTR { return hn::Mul(g, f.template Gradient<T>(d, v)); },
+          input<T>(x), input<T>(dy));
     });
   });
 }
@@ -63,7 +64,7 @@ void Gated(const Tensor& gate, const Tensor& up, const Tensor& y, Activation act
         const hn::ScalableTag<float> d;
         MapSpan(
             gate.size(1), stream, StridedRow<T>(y, row),
-            [&](auto g, auto u) HWY_ATTR { return hn::Mul(f.Value(d, g), u); },
+            [&](auto g, auto u) HWY_ATTR { return hn::Mul(f.template Value<T>(d, g), u); },
             StridedRow<const T>(gate, row), StridedRow<const T>(up, row));
       });
     });
@@ -82,8 +83,8 @@ HWY_INLINE void GatedGradients(Function f, const T* gate, const T* up, const T* 
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto both = [&](auto g, auto u, auto down) HWY_ATTR {
-    return GatedPair<decltype(g)>{hn::Mul(hn::Mul(down, u), f.Gradient(d, g)),
-                                  hn::Mul(down, f.Value(d, g))};
+    return GatedPair<decltype(g)>{hn::Mul(hn::Mul(down, u), f.template Gradient<T>(d, g)),
+                                  hn::Mul(down, f.template Value<T>(d, g))};
   };
   const auto at = [&](int64_t i) HWY_ATTR {
     return both(LoadF32(d, gate + i), LoadF32(d, up + i), LoadF32(d, dy + i));
@@ -128,12 +129,13 @@ void GatedBackward(const Tensor& gate, const Tensor& up, const Tensor& dy, const
           MapSpan(
               width, stream, StridedRow<T>(dgate, row),
               [&](auto x, auto y, auto dz)
-                  HWY_ATTR { return hn::Mul(hn::Mul(dz, y), f.Gradient(d, x)); },
+                  HWY_ATTR { return hn::Mul(hn::Mul(dz, y), f.template Gradient<T>(d, x)); },
               g, u, down);
         } else {
           MapSpan(
               width, stream, StridedRow<T>(dup, row),
-              [&](auto x, auto dz) HWY_ATTR { return hn::Mul(dz, f.Value(d, x)); }, g, down);
+              [&](auto x, auto dz) HWY_ATTR { return hn::Mul(dz, f.template Value<T>(d, x)); }, g,
+              down);
         }
       });
     });

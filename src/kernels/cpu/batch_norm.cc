@@ -11,7 +11,6 @@
 
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
-#include "kernels/cpu/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -160,6 +159,7 @@ void BatchNorm(const Tensor& x_in, const Tensor& weight, const Tensor& bias, con
   const Sizes size = SizesOf(x_in);
   const float* mean = input<float>(mean_in);
   float* rstd = output<float>(rstd_out);
+  const bool stream = Streams(y_out);
   const hn::ScalableTag<float> d;
   visit_memory_type(x_in.dtype(), [&]<class T>(T*) HWY_ATTR {
     std::vector<float> scale(static_cast<size_t>(size.c)), shift(static_cast<size_t>(size.c));
@@ -177,17 +177,20 @@ void BatchNorm(const Tensor& x_in, const Tensor& weight, const Tensor& bias, con
         if (size.s > 1) {
           const auto c = static_cast<size_t>(row % size.c);
           const auto m = hn::Set(d, mean[c]), f = hn::Set(d, scale[c]), b = hn::Set(d, shift[c]);
-          MapRow(x, y, width,
-                 [&](auto v, size_t) HWY_ATTR { return hn::MulAdd(hn::Sub(v, m), f, b); });
+          WriteRow(y, width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+            hwy::Prefetch(x + width + i);
+            return hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), m), f, b);
+          });
         } else {
-          ForVectors(width, [&](int64_t i, size_t count) HWY_ATTR {
+          WriteRow(y, width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+            hwy::Prefetch(x + width + i);
             const auto away = hn::Sub(LoadSome(d, x + i, count), LoadSome(d, mean + i, count));
-            StoreSome(hn::MulAdd(away, LoadSome(d, scale.data() + i, count),
-                                 LoadSome(d, shift.data() + i, count)),
-                      d, y + i, count);
+            return hn::MulAdd(away, LoadSome(d, scale.data() + i, count),
+                              LoadSome(d, shift.data() + i, count));
           });
         }
       }
+      hwy::FlushStream();
     });
   });
 }
@@ -234,6 +237,7 @@ void BatchNormBackward(const Tensor& dy_in, const Tensor& x_in, const Tensor& we
                        const Tensor& dweight, const Tensor& dbias, bool own_statistics) {
   const Sizes size = SizesOf(x_in);
   const float* mean = input<float>(mean_in);
+  const bool stream = dx_out.defined() && Streams(dx_out);
   const hn::ScalableTag<float> d;
   visit_memory_type(x_in.dtype(), [&]<class T>(T*) HWY_ATTR {
     const T* x = input<T>(x_in);
@@ -264,10 +268,12 @@ void BatchNormBackward(const Tensor& dy_in, const Tensor& x_in, const Tensor& we
         const auto e = hn::Set(d, line.shift), m = hn::Set(d, mean[c]);
         for (int64_t n = 0; n < size.n; ++n) {
           const int64_t at = (n * size.c + c) * size.s;
-          MapRows(dy + at, x + at, output<T>(dx_out) + at, size.s, [&](auto g, auto v) HWY_ATTR {
-            return hn::MulAdd(a, g, hn::MulAdd(b, hn::Sub(v, m), e));
+          WriteRow(output<T>(dx_out) + at, size.s, stream, [&](int64_t i, size_t count) HWY_ATTR {
+            const auto away = hn::Sub(LoadSome(d, x + at + i, count), m);
+            return hn::MulAdd(a, LoadSome(d, dy + at + i, count), hn::MulAdd(b, away, e));
           });
         }
+        hwy::FlushStream();
       });
     } else {
       std::vector<ChannelSums> totals(static_cast<size_t>(size.c));
@@ -291,14 +297,16 @@ void BatchNormBackward(const Tensor& dy_in, const Tensor& x_in, const Tensor& we
       T* dx = output<T>(dx_out);
       parallel_ranges(size.n, row_grain(size.c), [&](int64_t begin, int64_t end) HWY_ATTR {
         for (int64_t at = begin * size.c; at < end * size.c; at += size.c)
-          ForVectors(size.c, [&](int64_t i, size_t count) HWY_ATTR {
+          WriteRow(dx + at, size.c, stream, [&](int64_t i, size_t count) HWY_ATTR {
+            hwy::Prefetch(x + at + size.c + i);
+            hwy::Prefetch(dy + at + size.c + i);
             const auto away = hn::Sub(LoadSome(d, x + at + i, count), LoadSome(d, mean + i, count));
             const auto line = hn::MulAdd(LoadSome(d, b.data() + i, count), away,
                                          LoadSome(d, e.data() + i, count));
-            StoreSome(
-                hn::MulAdd(LoadSome(d, a.data() + i, count), LoadSome(d, dy + at + i, count), line),
-                d, dx + at + i, count);
+            return hn::MulAdd(LoadSome(d, a.data() + i, count), LoadSome(d, dy + at + i, count),
+                              line);
           });
+        hwy::FlushStream();
       });
     }
   });

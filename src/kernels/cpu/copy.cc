@@ -37,20 +37,6 @@ HWY_INLINE void ForInner(const CopyPlan& plan, F&& body) {
   });
 }
 
-// As memcpy, and past the caches where asked to and aligned for it.
-HWY_INLINE void CopyBytes(const uint8_t* HWY_RESTRICT x, uint8_t* HWY_RESTRICT y, size_t bytes,
-                          bool stream) {
-  const hn::ScalableTag<uint8_t> d;
-  const size_t lanes = hn::Lanes(d);
-  if (!stream || reinterpret_cast<uintptr_t>(y) % lanes != 0) {
-    std::memcpy(y, x, bytes);
-    return;
-  }
-  size_t i = 0;
-  for (; i + lanes <= bytes; i += lanes) hn::Stream(hn::LoadU(d, x + i), d, y + i);
-  std::memcpy(y + i, x + i, bytes - i);
-}
-
 template <class T>
 HWY_INLINE void FillSpan(T* HWY_RESTRICT y, int64_t count, T bits, bool stream) {
   const hn::ScalableTag<T> d;
@@ -143,8 +129,8 @@ void TransposeTiles(const CopyPlan& plan, const T* x, T* y, bool stream) {
   const int64_t tasks = rest.rows() * rest.inner().size * k_tiles * j_tiles;
   parallel_ranges(tasks, 4, [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t j = task % j_tiles * kTile, k = task / j_tiles % k_tiles * kTile;
-      const auto [from, to] = rest.element(task / j_tiles / k_tiles);
+      const int64_t k = task % k_tiles * kTile, j = task / k_tiles % j_tiles * kTile;
+      const auto [from, to] = rest.element(task / k_tiles / j_tiles);
       TransposeStrip(x + from, y + to, across, along, k, std::min(across.size, k + kTile), j,
                      std::min(along.size, j + kTile), stream);
     }

@@ -14,7 +14,6 @@
 #include "kernels/cpu/flat-inl.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
-#include "kernels/cpu/stream-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -82,7 +81,7 @@ void CrossEntropyBackward(const Tensor& logits, const Tensor& targets, const Ten
   const auto s = static_cast<float>(rule.label_smoothing);
   const float share = normalizer.defined() ? 1.0F / *input<float>(normalizer) : 1.0F;
   const bool one_dy = dy.count() == 1;
-  ForStreamedRows(logits, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
+  ForRows(logits, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
     const auto* x = RowOf(type, logits, row, width);
     auto* dx = RowOf(type, dlogits, row, width);
     const hn::ScalableTag<float> d;

@@ -1,7 +1,6 @@
 #include "kernels/embedding.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "kernels/indices.h"
@@ -11,9 +10,8 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/flat-inl.h"
 #include "kernels/cpu/row-inl.h"
-#include "kernels/cpu/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -22,26 +20,49 @@ namespace HWY_NAMESPACE {
 constexpr int64_t kRows = 64;      // of dweight in one task
 constexpr int64_t kColumns = 512;  // likewise; sums of that many stay in the first cache
 
+// Asks for a row's bytes: rows come from anywhere, and the processor foresees only what lies in
+// line.
+HWY_INLINE void FetchRow(const void* row, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += 64) hwy::Prefetch(static_cast<const uint8_t*>(row) + at);
+}
+
+// Floor: one read and one write of the rows.
+void Embedding(const void* weight, const int64_t* ids, int64_t count, size_t row_bytes, void* y) {
+  const auto* from = static_cast<const uint8_t*>(weight);
+  auto* to = static_cast<uint8_t*>(y);
+  const bool stream = worth_streaming(count * static_cast<int64_t>(row_bytes));
+  const auto row_of = [&](int64_t i) { return from + static_cast<size_t>(ids[i]) * row_bytes; };
+  const size_t ahead = std::min<size_t>(row_bytes, 8192);
+  const int64_t grain = row_grain(static_cast<int64_t>(row_bytes / 4));
+  parallel_ranges(count, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t i = begin; i < end; ++i) {
+      FetchRow(row_of(std::min(i + 1, end - 1)), ahead);
+      CopyBytes(row_of(i), to + static_cast<size_t>(i) * row_bytes, row_bytes, stream);
+    }
+    hwy::FlushStream();
+  });
+}
+
 // y = the sum of the `count` rows of dy that `places` lists, over `columns` of their `width`
 // elements. `sums` is room for as many.
 template <class T>
 HWY_INLINE void SumRows(const T* dy, const int64_t* places, int64_t count, int64_t width,
-                        int64_t columns, float* sums, T* y) {
-  if (count == 0) {
-    std::memset(y, 0, static_cast<size_t>(columns) * sizeof(T));
-    return;
-  }
-  if (count == 1) {
-    std::memcpy(y, dy + places[0] * width, static_cast<size_t>(columns) * sizeof(T));
-    return;
-  }
+                        int64_t columns, float* sums, T* y, bool stream) {
+  const hn::ScalableTag<float> d;
+  if (count == 0)
+    return WriteRow(y, columns, stream, [&](int64_t, size_t) HWY_ATTR { return hn::Zero(d); });
+  if (count == 1)
+    return CopyBytes(reinterpret_cast<const uint8_t*>(dy + places[0] * width),
+                     reinterpret_cast<uint8_t*>(y), static_cast<size_t>(columns) * sizeof(T),
+                     stream);
   MapRow(dy + places[0] * width, sums, columns, [](auto v, size_t) HWY_ATTR { return v; });
-  const auto add = [&](int64_t place, auto* out) HWY_ATTR {
-    MapRows(sums, dy + place * width, out, columns,
+  for (int64_t k = 1; k + 1 < count; ++k)
+    MapRows(sums, dy + places[k] * width, sums, columns,
             [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
-  };
-  for (int64_t k = 1; k + 1 < count; ++k) add(places[k], sums);
-  add(places[count - 1], y);
+  const T* last = dy + places[count - 1] * width;
+  WriteRow(y, columns, stream, [&](int64_t i, size_t valid) HWY_ATTR {
+    return hn::Add(LoadSome(d, sums + i, valid), LoadSome(d, last + i, valid));
+  });
 }
 
 // Floor: one write of dweight, one read of dy. The places of each id are listed first (a counting
@@ -59,6 +80,7 @@ void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& 
   // Now ends[v] is where v's places start; filling them in moves it to where they end.
   for (int64_t i = 0; i < ids_in.count(); ++i)
     if (ids[i] != padding_idx) places[static_cast<size_t>(ends[static_cast<size_t>(ids[i])]++)] = i;
+  const bool stream = Streams(dweight_out);
   const int64_t strips = (width + kColumns - 1) / kColumns;
   const int64_t blocks = (vocabulary + kRows - 1) / kRows;
   visit_memory_type(dweight_out.dtype(), [&]<class T>(T*) HWY_ATTR {
@@ -66,12 +88,18 @@ void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& 
       HWY_ALIGN float sums[kColumns];
       const int64_t first = task % strips * kColumns, columns = std::min(kColumns, width - first);
       const int64_t begin = task / strips * kRows, end = std::min(vocabulary, begin + kRows);
+      const T* dy = input<T>(dy_in) + first;
       for (int64_t v = begin; v < end; ++v) {
         const int64_t start = v == 0 ? 0 : ends[static_cast<size_t>(v) - 1];
-        SumRows(input<T>(dy_in) + first, places.data() + start,
-                ends[static_cast<size_t>(v)] - start, width, columns, sums,
-                output<T>(dweight_out) + v * width + first);
+        const int64_t stop = ends[static_cast<size_t>(v)];
+        const int64_t next = std::min(stop, static_cast<int64_t>(places.size()) - 1);
+        if (stop > start)
+          FetchRow(dy + places[static_cast<size_t>(next)] * width,
+                   static_cast<size_t>(columns) * sizeof(T));
+        SumRows(dy, places.data() + start, stop - start, width, columns, sums,
+                output<T>(dweight_out) + v * width + first, stream);
       }
+      hwy::FlushStream();
     });
   });
 }
@@ -82,41 +110,24 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include <hwy/cache_control.h>
-
 #include "kernels/cpu/register.h"
 
 namespace glassformer::cpu {
-namespace {
 
-template <class T>
-void embedding(const Tensor& weight, const Tensor& ids_in, const Tensor& y) {
-  check_indices("embedding", "ids", ids_in, weight.size(0));
-  const int64_t* ids = input<int64_t>(ids_in);
-  const int64_t width = weight.size(1);
-  const T* from = input<T>(weight);
-  T* to = output<T>(y);
-  // Rows come from anywhere, so the next one is asked for while this one is copied: the processor
-  // foresees only what lies in line.
-  const int64_t line = 64 / static_cast<int64_t>(sizeof(T)), ahead = std::min(width, 16 * line);
-  parallel_ranges(ids_in.count(), row_grain(width), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const T* next = from + ids[std::min(i + 1, end - 1)] * width;
-      for (int64_t j = 0; j < ahead; j += line) hwy::Prefetch(next + j);
-      std::memcpy(to + i * width, from + ids[i] * width, static_cast<size_t>(width) * sizeof(T));
-    }
-  });
-}
-
-}  // namespace
-
+HWY_EXPORT(Embedding);
 HWY_EXPORT(EmbeddingBackward);
 
 void register_embedding() {
-  add_kernel(kEmbedding, Device::kCpu, DType::kFloat32, embedding<uint32_t>);
-  add_kernel(kEmbedding, Device::kCpu, DType::kFloat64, embedding<uint64_t>);
-  add_kernel(kEmbedding, Device::kCpu, DType::kBFloat16, embedding<uint16_t>);
-  add_kernel(kEmbedding, Device::kCpu, DType::kFloat16, embedding<uint16_t>);
+  const auto embedding = [](const Tensor& weight, const Tensor& ids, const Tensor& y) {
+    check_indices(kEmbedding.name, "ids", ids, weight.size(0));
+    const size_t size = size_of(weight.dtype());
+    HWY_DYNAMIC_DISPATCH(Embedding)
+    (input<uint8_t>(weight) + static_cast<size_t>(weight.offset()) * (size - 1),
+     input<int64_t>(ids), ids.count(), static_cast<size_t>(weight.size(1)) * size,
+     output<uint8_t>(y) + static_cast<size_t>(y.offset()) * (size - 1));
+  };
+  for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kFloat16})
+    add_kernel(kEmbedding, Device::kCpu, dtype, +embedding);
   add_fast(kEmbeddingBackward,
            [](const Tensor& dy, const Tensor& ids, const Tensor& dweight, int64_t padding_idx) {
              HWY_DYNAMIC_DISPATCH(EmbeddingBackward)(dy, ids, dweight, padding_idx);

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
@@ -42,6 +43,15 @@ HWY_INLINE bool IsStreamable(const U* y) {
   return reinterpret_cast<uintptr_t>(y) % 64 == 0;
 }
 
+// Asks for the lines of two vectors some way ahead. A loop that computes long on each number does
+// not look far enough ahead by itself to keep memory busy.
+template <class T>
+HWY_INLINE void FetchAhead(const T* x) {
+  constexpr size_t kAhead = 2048, kLine = 64, kBytes = 2 * HWY_LANES(float) * sizeof(T);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(x) + kAhead;
+  for (size_t at = 0; at < kBytes; at += kLine) hwy::Prefetch(bytes + at);
+}
+
 // y[i] = f(x[i]...) for i in [0, count); y may be any x. With `stream` past the caches where y is
 // aligned for it; follow with hwy::FlushStream().
 template <class U, class F, class... T>
@@ -50,8 +60,10 @@ HWY_INLINE void MapSpan(int64_t count, bool stream, U* y, F&& f, const T*... x) 
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   if (stream && IsStreamable(y)) {
-    for (; i + 2 * lanes <= count; i += 2 * lanes)
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+      (FetchAhead(x + i), ...);
       StreamF32(f(LoadF32(d, x + i)...), f(LoadF32(d, x + i + lanes)...), d, y + i);
+    }
   }
   for (; i + lanes <= count; i += lanes) StoreF32(f(LoadF32(d, x + i)...), d, y + i);
   if (i < count) {
@@ -60,15 +72,30 @@ HWY_INLINE void MapSpan(int64_t count, bool stream, U* y, F&& f, const T*... x) 
   }
 }
 
-// The same over the threads.
+// The same over the threads. Flattened, or a long f is called rather than compiled into the loop,
+// and then fetches its constants anew for every vector.
 template <class U, class F, class... T>
 HWY_INLINE void MapFlat(int64_t count, U* y, F&& f, const T*... x) {
   const bool in_place = ((static_cast<const void*>(x) == static_cast<const void*>(y)) || ...);
   const bool stream = !in_place && worth_streaming(count * static_cast<int64_t>(sizeof(U)));
-  ForFlat(count, [&](int64_t begin, int64_t end) HWY_ATTR {
+  ForFlat(count, [&](int64_t begin, int64_t end) HWY_ATTR HWY_FLATTEN {
     MapSpan(end - begin, stream, y + begin, f, (x + begin)...);
     if (stream) hwy::FlushStream();
   });
+}
+
+// As memcpy, and past the caches where asked to and aligned for it.
+HWY_INLINE void CopyBytes(const uint8_t* HWY_RESTRICT x, uint8_t* HWY_RESTRICT y, size_t bytes,
+                          bool stream) {
+  const hn::ScalableTag<uint8_t> d;
+  const size_t lanes = hn::Lanes(d);
+  if (!stream || reinterpret_cast<uintptr_t>(y) % lanes != 0) {
+    std::memcpy(y, x, bytes);
+    return;
+  }
+  size_t i = 0;
+  for (; i + lanes <= bytes; i += lanes) hn::Stream(hn::LoadU(d, x + i), d, y + i);
+  std::memcpy(y + i, x + i, bytes - i);
 }
 
 // Element `at` of memory of type T, and back.

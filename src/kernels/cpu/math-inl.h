@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <hwy/highway.h>
 
@@ -385,67 +386,141 @@ HWY_INLINE hn::Vec<D> ReluGradient(D d, hn::Vec<D> x) {
 
 namespace math {
 
-// Φ(x), the normal distribution function, to 6e-8 absolute and to 7e-6 relative down to x = -6.
-// log2 of 2Φ(-t) is smooth: one polynomial and a power of two give it with less work than erf, and
-// without the cancellation of 1 + erf.
-template <class D>
-HWY_INLINE hn::Vec<D> NormalCdf(D d, hn::Vec<D> x) {
+// The same polynomial with fewer steps that wait for one another (Estrin's scheme): in a function
+// that is one long chain, the processor runs out of room to overlap it with the next vector's.
+template <class D, size_t kTerms>
+HWY_INLINE hn::Vec<D> ShortPolynomial(D d, hn::Vec<D> x, const float (&c)[kTerms]) {
+  hn::Vec<D> terms[(kTerms + 1) / 2];
+  for (size_t i = 0; i < kTerms / 2; ++i)
+    terms[i] = hn::MulAdd(hn::Set(d, c[2 * i + 1]), x, hn::Set(d, c[2 * i]));
+  if (kTerms % 2 != 0) terms[kTerms / 2] = hn::Set(d, c[kTerms - 1]);
+  for (size_t count = (kTerms + 1) / 2; count > 1; count = (count + 1) / 2) {
+    x = hn::Mul(x, x);
+    for (size_t i = 0; i < count / 2; ++i) terms[i] = hn::MulAdd(terms[2 * i + 1], x, terms[2 * i]);
+    if (count % 2 != 0) terms[count / 2] = terms[count - 1];
+  }
+  return terms[0];
+}
+
+// The functions below are exact enough for a result that is stored as T. bfloat16 keeps eight bits,
+// for which shorter polynomials do: they add a tenth to the error of the rounding.
+template <class T>
+constexpr bool kShort = std::is_same_v<T, hwy::bfloat16_t>;
+
+// 2^y for -126 <= y <= 0.
+template <class T, class D>
+HWY_INLINE hn::Vec<D> PowerOfTwo(D d, hn::Vec<D> y) {
   const hn::RebindToSigned<D> di;
-  constexpr float kLog2[] = {-1.1511052f,     -0.459210121f,   -0.0524790142f, 0.00700953342f,
-                             -5.64037977e-5f, -2.50183771e-4f, 6.7296148e-5f,  -9.30404351e-6f,
-                             6.96311806e-7f,  -2.2243376e-8f};
-  constexpr float kHalfPower[] = {0.5f,           0.3465736015f,  0.1201132395f, 0.02775166235f,
-                                  0.00480921868f, 6.69943735e-4f, 7.6766806e-5f};
-  const auto t = hn::Abs(x);
-  const auto y = hn::Mul(t, Polynomial(d, t, kLog2));
+  constexpr float kTerms[] = {1.0f,           0.693147203f,   0.240226479f,  0.0555033247f,
+                              0.00961843736f, 0.00133988747f, 1.53533612e-4f};
+  constexpr float kShortTerms[] = {0.999928058f, 0.693260993f, 0.242611379f, 0.0551717701f};
   const auto magic = hn::Set(d, 12582912.0f);  // as in Exp
   const auto shifted = hn::Add(y, magic);
   const auto r = hn::Sub(y, hn::Sub(shifted, magic));
+  hn::Vec<D> power;
+  if constexpr (kShort<T>)
+    power = ShortPolynomial(d, r, kShortTerms);
+  else
+    power = ShortPolynomial(d, r, kTerms);
   const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
-  const auto power = hn::BitCast(di, Polynomial(d, r, kHalfPower));
-  const auto tail =
-      hn::IfThenElseZero(hn::Gt(y, hn::Set(d, -124.0f)), hn::BitCast(d, hn::Add(power, scale)));
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, power), scale));
 }
 
-// 2u where u = √(2/π)·(x + 0.044715·x³): (1 + tanh u) / 2 = σ(2u).
-constexpr float kGeluLinear = 1.59576912f;   // 2·√(2/π)
-constexpr float kGeluCubic = 0.0713548163f;  // 0.044715 times that
+// |x| up to a limit, beyond which the tail of x · F(x) is zero; NaN stays.
 template <class D>
-HWY_INLINE hn::Vec<D> GeluTanhArgument(D d, hn::Vec<D> x) {
-  const auto factor = hn::MulAdd(hn::Mul(x, x), hn::Set(d, kGeluCubic), hn::Set(d, kGeluLinear));
-  return hn::Mul(x, factor);
+struct Magnitude {
+  hn::Mask<D> beyond;
+  hn::Vec<D> t;
+
+  HWY_INLINE Magnitude(D d, hn::Vec<D> x, float limit)
+      : beyond(hn::Gt(hn::Abs(x), hn::Set(d, limit))),
+        t(hn::IfThenElse(beyond, hn::Set(d, limit), hn::Abs(x))) {}
+
+  // max(x, 0) - |x| · tail. Below zero |x| has no limit: -inf · 0 is NaN, as in the equation.
+  HWY_INLINE hn::Vec<D> Value(D d, hn::Vec<D> x, hn::Vec<D> tail) const {
+    const auto size = hn::Max(hn::Neg(x), t);
+    return hn::NegMulAdd(size, hn::IfThenZeroElse(beyond, tail), hn::Max(x, hn::Zero(d)));
+  }
+};
+
+// Φ(-t) for 0 <= t <= kNormalLimit, Φ being the normal distribution function, to 6e-8 absolute and
+// to 7e-6 relative up to t = 6. log2 of 2Φ(-t) is smooth: one polynomial and a power of two give it
+// with less work than erf, and without the cancellation of 1 + erf.
+constexpr float kNormalLimit = 11.25f;  // the exponent is -115 there
+template <class T, class D>
+HWY_INLINE hn::Vec<D> NormalTail(D d, hn::Vec<D> t) {
+  constexpr float kTerms[] = {-1.1511052f,     -0.459210121f,   -0.0524790142f, 0.00700953342f,
+                              -5.64037977e-5f, -2.50183771e-4f, 6.7296148e-5f,  -9.30404351e-6f,
+                              6.96311806e-7f,  -2.2243376e-8f};
+  constexpr float kShortTerms[] = {-1.14831161f,    -0.465458244f,  -0.0483848229f, 0.00645350991f,
+                                   -5.45044488e-4f, 2.56694038e-5f, -5.08508776e-7f};
+  hn::Vec<D> slope;
+  if constexpr (kShort<T>)
+    slope = ShortPolynomial(d, t, kShortTerms);
+  else
+    slope = ShortPolynomial(d, t, kTerms);
+  return PowerOfTwo<T>(d, hn::MulSub(t, slope, hn::Set(d, 1.0f)));
+}
+
+// GELU is x · F(x) with F(-x) = 1 - F(x), so that the tail F(-|x|) gives both halves without
+// cancellation: the value is max(x, 0) - |x| · tail, and where g is the slope for negative x, the
+// slope for positive x is 1 - g.
+template <class D>
+HWY_INLINE hn::Vec<D> SlopeOfBoth(D d, hn::Vec<D> x, hn::Vec<D> slope) {
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), slope, hn::Sub(hn::Set(d, 1.0f), slope));
+}
+
+// The tail of GELU's tanh form, (1 - tanh u) / 2 with u = √(2/π)·(t + 0.044715·t³), and 1 - tail:
+// e / (1 + e) and 1 / (1 + e) with e = e^(-2u).
+constexpr float kTanhLimit = 9.5f;  // 2u = 76
+template <class D>
+struct TanhTail {
+  hn::Vec<D> tail, rest;
+};
+template <class T, class D>
+HWY_INLINE TanhTail<D> TanhTailOf(D d, hn::Vec<D> t) {
+  constexpr float kLinear = -2.30220819f, kCubic = -0.102943240f;  // of -2u, times log2 e
+  const auto factor = hn::MulAdd(hn::Mul(t, t), hn::Set(d, kCubic), hn::Set(d, kLinear));
+  const auto e = PowerOfTwo<T>(d, hn::Mul(t, factor));
+  const auto one = hn::Set(d, 1.0f);
+  const auto rest = hn::Div(one, hn::Add(one, e));
+  return {hn::Mul(e, rest), rest};
 }
 
 }  // namespace math
 
 // x · Φ(x).
-template <class D>
+template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluExact(D d, hn::Vec<D> x) {
-  return hn::Mul(x, math::NormalCdf(d, x));
+  const math::Magnitude<D> m(d, x, math::kNormalLimit);
+  return m.Value(d, x, math::NormalTail<T>(d, m.t));
 }
-// Φ(x) + x · φ(x), with φ(x) = e^(-x²/2) / √(2π).
-template <class D>
+// Φ(x) + x · φ(x) with φ(x) = e^(-x²/2) / √(2π).
+template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluExactGradient(D d, hn::Vec<D> x) {
-  x = math::ClampMagnitude(d, x, 16.0f);
-  const auto density =
-      hn::Mul(Exp(d, hn::Mul(hn::Mul(x, x), hn::Set(d, -0.5f))), hn::Set(d, 0.398942280f));
-  return hn::MulAdd(x, density, math::NormalCdf(d, x));
+  const auto t = math::Magnitude<D>(d, x, math::kNormalLimit).t;
+  const auto exponent = hn::Mul(hn::Mul(t, hn::Set(d, -0.72134752f)), t);  // log2 e / 2
+  const auto scaled = hn::Mul(t, hn::Set(d, 0.398942280f));                // 1 / √(2π)
+  const auto slope =
+      hn::NegMulAdd(scaled, math::PowerOfTwo<T>(d, exponent), math::NormalTail<T>(d, t));
+  return math::SlopeOfBoth(d, x, slope);
 }
 
 // x · (1 + tanh u) / 2 with u = √(2/π)·(x + 0.044715·x³).
-template <class D>
+template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluTanh(D d, hn::Vec<D> x) {
-  return hn::Mul(x, Sigmoid(d, math::GeluTanhArgument(d, x)));
+  const math::Magnitude<D> m(d, x, math::kTanhLimit);
+  return m.Value(d, x, math::TanhTailOf<T>(d, m.t).tail);
 }
-// s + x · s·(1 - s) · 2u', with s = σ(2u).
-template <class D>
+// With s = (1 + tanh u) / 2: s + x · s·(1 - s) · 2u'.
+template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluTanhGradient(D d, hn::Vec<D> x) {
-  x = math::ClampMagnitude(d, x, 9.5f);  // 2u = ±76
-  const auto s = math::SigmoidBoth(d, math::GeluTanhArgument(d, x));
-  const auto slope =
-      hn::MulAdd(hn::Mul(x, x), hn::Set(d, 3.0f * math::kGeluCubic), hn::Set(d, math::kGeluLinear));
-  return hn::MulAdd(hn::Mul(x, slope), hn::Mul(s.value, s.complement), s.value);
+  constexpr float kLinear = 1.59576912f, kCubic = 0.214064449f;  // of 2u'
+  const auto t = math::Magnitude<D>(d, x, math::kTanhLimit).t;
+  const auto s = math::TanhTailOf<T>(d, t);
+  const auto slope = hn::MulAdd(hn::Mul(t, t), hn::Set(d, kCubic), hn::Set(d, kLinear));
+  const auto factor = hn::NegMulAdd(hn::Mul(t, slope), s.rest, hn::Set(d, 1.0f));
+  return math::SlopeOfBoth(d, x, hn::Mul(s.tail, factor));
 }
 
 // x · σ(x).

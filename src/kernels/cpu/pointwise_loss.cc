@@ -10,7 +10,6 @@
 
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
-#include "kernels/cpu/stream-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {

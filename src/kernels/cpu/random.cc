@@ -32,7 +32,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<float>> Unit(hn::Vec<PhiloxField::D32> words)
   return hn::Mul(hn::ConvertTo(d, hn::BitCast(di, hn::ShiftRight<8>(words))), hn::Set(d, 0x1p-24f));
 }
 
-void Uniform(const Tensor& y_out, RandomKey key, double low, double high) {
+void Uniform(const Tensor& y_out, RandomKey key, double low, double high, double most) {
   const PhiloxField field(key);
   visit_memory_type(y_out.dtype(), [&](auto* type) HWY_ATTR {
     auto* y = output<std::remove_pointer_t<decltype(type)>>(y_out);
@@ -40,10 +40,14 @@ void Uniform(const Tensor& y_out, RandomKey key, double low, double high) {
       const hn::ScalableTag<float> d;
       const auto from = hn::Set(d, static_cast<float>(low));
       const auto range = hn::Set(d, static_cast<float>(high - low));
+      const auto limit = hn::Set(d, static_cast<float>(most));
+      const auto number = [&](auto words) HWY_ATTR {
+        return hn::Min(hn::MulAdd(Unit(words), range, from), limit);
+      };
       for (int64_t i = begin; i < end; i += 2 * kLanes) {
         const auto words = field.At(static_cast<uint64_t>(i));
-        StoreUpTo(hn::MulAdd(Unit(words.first), range, from), y, i, end);
-        StoreUpTo(hn::MulAdd(Unit(words.second), range, from), y, i + kLanes, end);
+        StoreUpTo(number(words.first), y, i, end);
+        StoreUpTo(number(words.second), y, i + kLanes, end);
       }
     });
   });
@@ -90,8 +94,8 @@ HWY_EXPORT(Uniform);
 HWY_EXPORT(Normal);
 
 void register_random() {
-  add_fast(kUniform, [](const Tensor& y, RandomKey key, double low, double high) {
-    HWY_DYNAMIC_DISPATCH(Uniform)(y, key, low, high);
+  add_fast(kUniform, [](const Tensor& y, RandomKey key, double low, double high, double most) {
+    HWY_DYNAMIC_DISPATCH(Uniform)(y, key, low, high, most);
   });
   add_fast(kNormal, [](const Tensor& y, RandomKey key, double mean, double deviation) {
     HWY_DYNAMIC_DISPATCH(Normal)(y, key, mean, deviation);

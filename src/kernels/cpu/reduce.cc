@@ -1,5 +1,6 @@
 #include "kernels/reduce.h"
 
+#include <limits>
 #include <vector>
 
 #include "kernels/strided_loop.h"
@@ -208,57 +209,56 @@ void SumTo(const Tensor& x, const Tensor& y_out) {
   });
 }
 
-// The first largest element of a row; the first NaN if there is one.
+// The largest of a block, NaN if there is one.
+template <class T>
+HWY_INLINE float LargestOf(const T* HWY_RESTRICT x, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  constexpr int64_t kAhead = 1024;  // the search below would leave memory idle
+  auto nan = hn::Zero(du);
+  ForVectors(count, [&](int64_t i, size_t valid) HWY_ATTR {
+    hwy::Prefetch(x + i + kAhead);
+    const auto v = LoadSome(d, x + i, valid);
+    nan = hn::Or(nan, hn::VecFromMask(du, hn::RebindMask(du, hn::IsNaN(v))));
+  });
+  return hn::AllTrue(du, hn::Eq(nan, hn::Zero(du))) ? RowMax(x, count)
+                                                    : std::numeric_limits<float>::quiet_NaN();
+}
+
+// The place of the first element that equals `value`, which is there.
+template <class T>
+HWY_INLINE int64_t FirstPlace(const T* HWY_RESTRICT x, int64_t count, float value) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const bool nan = value != value;
+  const auto wanted = hn::Set(d, value);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto v = LoadF32(d, x + i);
+    const auto at = hn::FindFirstTrue(d, nan ? hn::IsNaN(v) : hn::Eq(v, wanted));
+    if (at >= 0) return i + at;
+  }
+  for (; i + 1 < count; ++i) {
+    const float v = LoadOne(x + i);
+    if (nan ? v != v : v == value) break;
+  }
+  return i;
+}
+
+// The first largest element of a row; the first NaN if there is one. Only the block that has it is
+// searched for its place, while it is in the cache or nearly so.
 template <class T>
 HWY_INLINE int64_t FirstLargest(const T* x, int64_t width) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t best = 0;
-  float value = LoadOne(x);
-  const auto consider = [&](float other, int64_t at) HWY_ATTR {
-    const bool nan = other != other, had_nan = value != value;
-    const bool better = nan ? !had_nan : !had_nan && other > value;
-    const bool earlier = at < best && ((nan && had_nan) || other == value);
-    if (better || earlier) {
-      value = other;
-      best = at;
-    }
-  };
-  constexpr int64_t kChains = 4;  // one would wait for its own comparison at every step
-  const int64_t wide = kChains * lanes;
-  int64_t i = 0;
-  if (wide <= width) {
-    hn::Vec<decltype(d)> most[kChains];
-    hn::Vec<decltype(di)> where[kChains];
-    HWY_UNROLL(4)
-    for (int64_t c = 0; c < kChains; ++c) {
-      most[c] = LoadF32(d, x + c * lanes);
-      where[c] = hn::Zero(di);
-    }
-    auto step = hn::Zero(di);
-    for (i = wide; i + wide <= width; i += wide) {
-      step = hn::Add(step, hn::Set(di, 1));
-      HWY_UNROLL(4)
-      for (int64_t c = 0; c < kChains; ++c) {
-        const auto v = LoadF32(d, x + i + c * lanes);
-        // Larger, or a NaN where there was none.
-        const auto better = hn::AndNot(hn::IsNaN(most[c]), hn::Not(hn::Le(v, most[c])));
-        most[c] = hn::IfThenElse(better, v, most[c]);
-        where[c] = hn::IfThenElse(hn::RebindMask(di, better), step, where[c]);
-      }
-    }
-    HWY_ALIGN float values[HWY_LANES(float)];
-    HWY_ALIGN int32_t steps[HWY_LANES(float)];
-    for (int64_t c = 0; c < kChains; ++c) {
-      hn::Store(most[c], d, values);
-      hn::Store(where[c], di, steps);
-      for (int64_t lane = 0; lane < lanes; ++lane)
-        consider(values[lane], steps[lane] * wide + c * lanes + lane);
-    }
+  constexpr int64_t kBlock = 4096;
+  int64_t block = 0;
+  float value = LargestOf(x, std::min(kBlock, width));
+  for (int64_t at = kBlock; at < width && value == value; at += kBlock) {
+    const float other = LargestOf(x + at, std::min(kBlock, width - at));
+    if (other <= value) continue;
+    value = other;
+    block = at;
   }
-  for (; i < width; ++i) consider(LoadOne(x + i), i);
-  return best;
+  return block + FirstPlace(x + block, std::min(kBlock, width - block), value);
 }
 
 void MaxOfRows(const Tensor& x_in, const Tensor& values, const Tensor& indices) {

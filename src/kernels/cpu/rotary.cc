@@ -13,7 +13,6 @@
 
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
-#include "kernels/cpu/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {

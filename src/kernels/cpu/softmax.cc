@@ -12,7 +12,6 @@
 #include "kernels/cpu/exp_sum-inl.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
-#include "kernels/cpu/stream-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -54,7 +53,7 @@ void Softmax(const Tensor& x_in, const Tensor& y_out) {
 // would stand idle every other moment.
 void SoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_out) {
   const bool stream = Streams(dx_out);
-  ForStreamedRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
+  ForRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
     const auto* y = RowOf(type, y_in, row, width);
     const auto* dy = RowOf(type, dy_in, row, width);
     const hn::ScalableTag<float> d;
@@ -71,7 +70,7 @@ void SoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_o
 
 void LogSoftmax(const Tensor& x_in, const Tensor& y_out) {
   const bool stream = Streams(y_out);
-  ForStreamedRows(x_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
+  ForRows(x_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
     const auto* x = RowOf(type, x_in, row, width);
     const hn::ScalableTag<float> d;
     const ExpSum total = RowExpSum(x, width);
@@ -84,7 +83,7 @@ void LogSoftmax(const Tensor& x_in, const Tensor& y_out) {
 
 void LogSoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_out) {
   const bool stream = Streams(dx_out);
-  ForStreamedRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
+  ForRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
     const auto* y = RowOf(type, y_in, row, width);
     const auto* dy = RowOf(type, dy_in, row, width);
     const hn::ScalableTag<float> d;

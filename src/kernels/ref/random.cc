@@ -1,5 +1,6 @@
 #include "kernels/random.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -11,11 +12,11 @@ namespace glassformer::ref {
 namespace {
 
 template <class T>
-void uniform(const Tensor& y_out, RandomKey key, double low, double high) {
+void uniform(const Tensor& y_out, RandomKey key, double low, double high, double most) {
   T* y = output<T>(y_out);
   for (int64_t i = 0; i < y_out.count(); ++i) {
     const double u = uniform_from_word(philox_word(key, static_cast<uint64_t>(i)));
-    y[i] = static_cast<T>(low + (high - low) * u);
+    y[i] = static_cast<T>(std::min(low + (high - low) * u, most));
   }
 }
 
