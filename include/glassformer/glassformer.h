@@ -7,6 +7,7 @@
 #include "glassformer/base/random.h"       // IWYU pragma: export
 #include "glassformer/base/threads.h"      // IWYU pragma: export
 #include "glassformer/base/version.h"      // IWYU pragma: export
+#include "glassformer/image/processor.h"   // IWYU pragma: export
 #include "glassformer/ops/ops.h"           // IWYU pragma: export
 #include "glassformer/tensor/memory.h"     // IWYU pragma: export
 #include "glassformer/tensor/tensor.h"     // IWYU pragma: export

@@ -20,7 +20,7 @@ std::size_t element_size(const std::string& dtype) {
   if (dtype == "F64" || dtype == "I64") return 8;
   if (dtype == "F32") return 4;
   if (dtype == "BF16") return 2;
-  if (dtype == "BOOL") return 1;
+  if (dtype == "BOOL" || dtype == "U8") return 1;
   return 0;
 }
 
@@ -39,7 +39,7 @@ double widen(const std::string& dtype, const std::byte* at) {
   if (dtype == "F64") return read_as<double>(at);
   if (dtype == "F32") return read_as<float>(at);
   if (dtype == "I64") return static_cast<double>(read_as<std::int64_t>(at));
-  if (dtype == "BOOL") return std::to_integer<int>(*at);
+  if (dtype == "BOOL" || dtype == "U8") return std::to_integer<int>(*at);
   // BF16 is the upper half of a float32.
   return std::bit_cast<float>(static_cast<std::uint32_t>(read_as<std::uint16_t>(at)) << 16U);
 }

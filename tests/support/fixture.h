@@ -37,7 +37,7 @@ class Fixture {
   bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
   std::vector<std::string> tensors() const;
 
-  // "F32", "F64", "I64", "BF16" or "BOOL".
+  // "F32", "F64", "I64", "BF16", "U8" or "BOOL".
   const std::string& dtype(const std::string& tensor) const { return find(tensor).dtype; }
   const std::vector<std::int64_t>& shape(const std::string& tensor) const {
     return find(tensor).shape;
