@@ -14,7 +14,7 @@ class FunctionRef<R(Args...)> {
  public:
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
-      FunctionRef(F&& f)  // NOLINT(google-explicit-constructor): callables convert at the call site
+      FunctionRef(F&& f)  // NOLINT(bugprone-forwarding-reference-overload): see the constraint
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(object))(args...);

@@ -23,33 +23,28 @@ struct Family {
   ImageProcessorOptions defaults;
 };
 
-const std::array<Family, 5>& families() {
-  static const ImageProcessorOptions kClip{.height = 0,
-                                           .width = 0,
-                                           .shortest_edge = 224,
-                                           .resample = Resample::kBicubic,
-                                           .do_center_crop = true,
-                                           .crop_height = 224,
-                                           .crop_width = 224,
-                                           .image_mean = kClipMean,
-                                           .image_std = kClipStd};
-  static const std::array<Family, 5> kFamilies{{
-      {"ViTImageProcessor", "vit", true, {}},
-      {"DeiTImageProcessor",
-       "deit",
-       true,
-       {.height = 256,
-        .width = 256,
-        .resample = Resample::kBicubic,
-        .do_center_crop = true,
-        .crop_height = 224,
-        .crop_width = 224}},
-      {"CLIPImageProcessor", "clip", false, kClip},
-      {"BitImageProcessor", "dinov2", false, kClip},
-      {"SiglipImageProcessor", "siglip", false, {.resample = Resample::kBicubic}},
-  }};
-  return kFamilies;
-}
+constexpr ImageProcessorOptions kClip{.height = 0,
+                                      .width = 0,
+                                      .shortest_edge = 224,
+                                      .resample = Resample::kBicubic,
+                                      .do_center_crop = true,
+                                      .crop_height = 224,
+                                      .crop_width = 224,
+                                      .image_mean = kClipMean,
+                                      .image_std = kClipStd};
+constexpr ImageProcessorOptions kDeit{.height = 256,
+                                      .width = 256,
+                                      .resample = Resample::kBicubic,
+                                      .do_center_crop = true,
+                                      .crop_height = 224,
+                                      .crop_width = 224};
+constexpr Family kFamilies[] = {
+    {"ViTImageProcessor", "vit", true, {}},
+    {"DeiTImageProcessor", "deit", true, kDeit},
+    {"CLIPImageProcessor", "clip", false, kClip},
+    {"BitImageProcessor", "dinov2", false, kClip},
+    {"SiglipImageProcessor", "siglip", false, {.resample = Resample::kBicubic}},
+};
 
 // Before 2022 a processor was called a feature extractor; later ones may be marked "Fast".
 std::string modern_name(std::string type) {
@@ -63,7 +58,7 @@ const Family& family_of(const JsonFields& fields, const std::filesystem::path& f
   for (const char* field : {"image_processor_type", "feature_extractor_type"}) {
     if (!fields.has(field)) continue;
     const std::string type = modern_name(fields.text(field));
-    for (const Family& family : families())
+    for (const Family& family : kFamilies)
       if (family.type == type) return family;
     fields.fail(field, "the image processor of ViT, DeiT, CLIP, BiT or SigLIP");
   }
@@ -73,7 +68,7 @@ const Family& family_of(const JsonFields& fields, const std::filesystem::path& f
                      fields.where(), config.string());
   const Json json = read_json(config);
   const JsonFields model(json, config.string());
-  for (const Family& family : families())
+  for (const Family& family : kFamilies)
     if (family.model_type == model.text("model_type")) return family;
   model.fail("model_type",
              "vit, deit, clip, dinov2 or siglip, as there is no image_processor_type");

@@ -55,6 +55,9 @@ Filter filter_of(Resample resample) {
 
 constexpr int kBits = 22;  // of a weight's fraction: 32 less those of a pixel, a sign and a spare
 
+// Half rounds up. Nothing here is near enough to a half, or large enough, for the sum to matter.
+int64_t nearest(double x) { return static_cast<int64_t>(std::floor(x + 0.5)); }
+
 // One axis of the result: element i is the sum of weights[i][k] · source[first[i] + k].
 struct Axis {
   std::vector<int64_t> first;
@@ -72,8 +75,8 @@ struct Axis {
     std::vector<double> exact(static_cast<size_t>(stride));
     for (int64_t i = 0; i < to; ++i) {
       const double center = (static_cast<double>(i) + 0.5) * scale;
-      const int64_t begin = std::max<int64_t>(0, static_cast<int64_t>(center - support + 0.5));
-      const int64_t end = std::min(from, static_cast<int64_t>(center + support + 0.5));
+      const int64_t begin = nearest(std::max(0.0, center - support));
+      const int64_t end = std::min(from, nearest(center + support));
       double sum = 0;
       for (int64_t k = 0; k < end - begin; ++k) {
         const double distance = static_cast<double>(k + begin) - center + 0.5;

@@ -250,7 +250,7 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& l
   };
   const Tensor head_list = indices("heads", heads, q.size(1));
   const Tensor row_list = indices("queries", queries, q.size(2));
-  const Tensor weights =
+  Tensor weights =
       empty({q.size(0), head_list.count(), row_list.count(), key.size(2)}, log_sum_exp.options());
   call(kAttentionWeights, q, prepared.in, contiguous(log_sum_exp), head_list, row_list, weights,
        prepared.params);

@@ -77,6 +77,7 @@ std::vector<Tensor> checkpoint(const Block& block, const std::vector<Tensor>& in
   }
   auto again = [block, saved, needed, random, start](const std::vector<Tensor>& gradients) {
     std::vector<Tensor> kept;
+    kept.reserve(saved.size());
     for (const SavedTensor& input : saved) kept.push_back(input.get());
     const std::vector<Tensor> leaves = as_leaves(kept, needed);
     const RandomKey now = random != nullptr ? random->state() : RandomKey{};
@@ -92,6 +93,7 @@ std::vector<Tensor> checkpoint(const Block& block, const std::vector<Tensor>& in
     }
     run_backward(roots, root_gradients, accumulate);
     std::vector<Tensor> input_gradients;
+    input_gradients.reserve(leaves.size());
     for (const Tensor& leaf : leaves)
       input_gradients.push_back(leaf.defined() ? leaf.grad() : Tensor());
     return input_gradients;

@@ -41,7 +41,7 @@ Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduct
   check_same_dtype(kName, {{"prediction", prediction}, {"target", target}});
   check_shape(kName, "target", target, prediction.shape());
   const Tensor x = contiguous(prediction), t = contiguous(target);
-  const Tensor y = empty_loss(x, reduction);
+  Tensor y = empty_loss(x, reduction);
   const double scale = scale_of(x, reduction);
   call(kMse, x, t, y, scale);
   if (needs_grad(x) || needs_grad(t))
@@ -78,7 +78,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
   check_weights(kName, "weight", options.weight, logits);
   const Tensor x = contiguous(logits), t = contiguous(targets);
   const Tensor p = weights_for(x, options.pos_weight), w = weights_for(x, options.weight);
-  const Tensor y = empty_loss(x, options.reduction);
+  Tensor y = empty_loss(x, options.reduction);
   const double scale = scale_of(x, options.reduction);
   call(kBinaryCrossEntropy, x, t, p, w, y, scale);
   if (needs_grad(x))

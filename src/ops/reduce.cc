@@ -52,7 +52,7 @@ Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keep) {
   check_floating("sum", "x", x);
   Shape kept = axes.empty() ? Dims::filled(x.rank(), 1) : x.shape();
   for (int axis : axes) kept[normalize_axis("sum", axis, x.rank())] = 1;
-  const Tensor y = sum_to(x, kept);
+  Tensor y = sum_to(x, kept);
   if (keep) return y;
   Shape shape;
   std::vector<bool> reduced(static_cast<size_t>(x.rank()), axes.empty());

@@ -95,6 +95,7 @@ struct Query {
 template <class T>
 std::vector<T> weights_from(const std::vector<T>& scores, T lse) {
   std::vector<T> w;
+  w.reserve(scores.size());
   for (T s : scores) w.push_back(lse == kMinusInfinity<T> ? T(0) : std::exp(s - lse));
   return w;
 }
