@@ -23,3 +23,4 @@
 #include "glassformer/ops/ops.h"                 // IWYU pragma: export
 #include "glassformer/tensor/memory.h"           // IWYU pragma: export
 #include "glassformer/tensor/tensor.h"           // IWYU pragma: export
+#include "glassformer/text/tokenizer.h"          // IWYU pragma: export

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
-#include "base/write_file.h"
+#include "base/atomic_file.h"
 #include "image/codec.h"
 
 namespace glassformer {
@@ -64,7 +64,10 @@ std::vector<std::byte> encode_png(const Image& image) {
 }
 
 void write_png(const std::filesystem::path& path, const Image& image) {
-  write_file(path, encode_png(image));
+  const std::vector<std::byte> bytes = encode_png(image);
+  AtomicFile file(path);
+  file.write(bytes.data(), bytes.size());
+  file.commit();
 }
 
 }  // namespace glassformer
