@@ -68,6 +68,21 @@ struct Float32Engine {
     TileProductTransposedA(m, n, k, a, lda, b, c, ldc, /*accumulate=*/true);
   }
   static size_t SpareSize(size_t /*m*/, size_t /*k*/) { return 0; }
+
+  // Values are multiplied where they lie, as rows of float.
+  static constexpr bool kPacksValues = false;
+  static size_t ValuesSize(size_t keys, size_t value_size) { return keys * value_size; }
+  static size_t ValuesPitch(size_t /*keys*/, size_t value_size) { return value_size; }
+  template <class Source>
+  static void PackValues(const Source* src, int64_t stride, int64_t keys, int64_t value_size,
+                         float* dst);
+
+  // C[value_size × kPanelCols] += Vᵀ · W for weights [keys × kPanelCols].
+  static void AddValues(size_t value_size, size_t keys, const float* values, size_t ld,
+                        const float* weights, float* /*spare*/, float* c) {
+    TileProductTransposedA(value_size, kPanelCols, keys, values, ld, weights, c, kPanelCols,
+                           /*accumulate=*/true);
+  }
 };
 
 struct AmxEngine {
@@ -95,18 +110,48 @@ struct AmxEngine {
     amx_tile_product(m, n, k, Bits(spare), ld, Bits(b), c, ldc, /*accumulate=*/true);
   }
   static size_t SpareSize(size_t m, size_t k) { return m * amx_padded_k(k); }
-};
 
-// C += A · B for the first k rows of a B that was packed with more of them, packed_k.
-template <class Engine>
-HWY_INLINE void AddProductOfFirst(size_t m, size_t n, size_t k, size_t packed_k,
-                                  const typename Engine::Element* a, size_t lda,
-                                  const typename Engine::Element* b, float* c, size_t ldc) {
-  constexpr size_t kCols = Engine::kPanelCols;
-  const size_t panel = Engine::PackedSize(packed_k, kCols);
-  for (size_t j = 0; j < n; j += kCols, b += panel)
-    Engine::Product(m, std::min(kCols, n - j), k, a, lda, b, c + j, ldc, /*accumulate=*/true);
-}
+  // The unit multiplies values as rows of Vᵀ.
+  static constexpr bool kPacksValues = true;
+  static size_t ValuesSize(size_t keys, size_t value_size) {
+    return amx_packed_strips_size(value_size, keys);
+  }
+  static size_t ValuesPitch(size_t keys, size_t /*value_size*/) {
+    return kAmxRows * amx_padded_k(keys);
+  }
+  static void PackValues(const Element* src, int64_t stride, int64_t keys, int64_t value_size,
+                         Element* dst) {
+    amx_pack_strips(Bits(src), 1, stride, static_cast<size_t>(value_size),
+                    static_cast<size_t>(keys), Bits(dst));
+  }
+
+  static void AddValues(size_t value_size, size_t keys, const Element* values, size_t strip,
+                        const float* weights, Element* spare, float* c) {
+    NarrowPairs(keys, weights, Bits(spare));
+    for (size_t i = 0; i < value_size; i += kAmxRows, values += strip)
+      amx_strip_product(std::min(kAmxRows, value_size - i), kAmxCols, keys, Bits(values),
+                        Bits(spare), c + i * kAmxCols, kAmxCols, /*accumulate=*/true, nullptr);
+  }
+
+ private:
+  // Weights [keys × 32] as a panel of bfloat16, pairs of keys side by side. They are not negative
+  // and may round ties up: an addition and half a blend a vector, where ties to even with care for
+  // NaN take ten instructions (the sum of the row carries a NaN anyway).
+  static void NarrowPairs(size_t keys, const float* weights, uint16_t* pairs) {
+    const hn::ScalableTag<float> d;
+    const hn::RebindToUnsigned<decltype(d)> du;
+    const auto half = hn::Set(du, 0x8000U), upper = hn::Set(du, 0xFFFF0000U);
+    const auto rounded = [&](size_t j, size_t v) HWY_ATTR {
+      if (j >= keys) return hn::Zero(du);
+      return hn::Add(hn::BitCast(du, hn::Load(d, weights + j * kAmxCols + v)), half);
+    };
+    auto* to = reinterpret_cast<uint32_t*>(pairs);
+    for (size_t j = 0; j < amx_padded_k(keys); j += 2, to += kAmxCols)
+      for (size_t v = 0; v < kAmxCols; v += kLanes)
+        hn::Store(hn::OrAnd(hn::ShiftRight<16>(rounded(j, v)), rounded(j + 1, v), upper), du,
+                  to + v);
+  }
+};
 
 // Rows of a tensor as rows of Element, `width` of each, pitch ld.
 template <class Element, class Source>
@@ -115,6 +160,12 @@ HWY_INLINE void CopyRows(const Source* src, int64_t stride, int64_t rows, int64_
   for (int64_t i = 0; i < rows; ++i)
     MapRow(src + i * stride, dst + static_cast<size_t>(i) * ld, width,
            [](auto v, size_t) HWY_ATTR { return v; });
+}
+
+template <class Source>
+void Float32Engine::PackValues(const Source* src, int64_t stride, int64_t keys, int64_t value_size,
+                               float* dst) {
+  CopyRows(src, stride, keys, value_size, dst, static_cast<size_t>(value_size));
 }
 
 // ------------------------------------------------------------------------------------ operands
@@ -163,6 +214,56 @@ HWY_INLINE void ForbidOutside(const ScoreTile& tile, const AttentionParams& para
   const int64_t end = std::clamp<int64_t>(range.end - tile.j, begin, tile.cols);
   std::fill(s, s + begin, kMinusInfinity);
   std::fill(s + end, s + tile.cols, kMinusInfinity);
+}
+
+// The same for a tile [keys][kCols] with its queries in the lanes.
+template <int64_t kCols>
+HWY_INLINE void ForbidOutsideLanes(const ScoreTile& tile, const AttentionParams& params, float* s) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  alignas(64) int32_t begin[kCols] = {}, end[kCols] = {};
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    const KeyRange range = key_range(tile.span, params, tile.i + i);
+    begin[i] = static_cast<int32_t>(std::clamp<int64_t>(range.begin - tile.j, 0, tile.cols));
+    end[i] = static_cast<int32_t>(std::clamp<int64_t>(range.end - tile.j, 0, tile.cols));
+  }
+  for (int64_t j = 0; j < tile.cols; ++j)
+    for (size_t v = 0; v < kCols; v += kLanes, s += kLanes) {
+      const auto key = hn::Set(di, static_cast<int32_t>(j));
+      const auto seen =
+          hn::AndNot(hn::Lt(key, hn::Load(di, begin + v)), hn::Lt(key, hn::Load(di, end + v)));
+      hn::Store(hn::IfThenElse(hn::RebindMask(d, seen), hn::Load(d, s), hn::Set(d, kMinusInfinity)),
+                d, s);
+    }
+}
+
+// dst[c][r] = src[r][c], rows × cols, both multiples of the lanes; pitches in floats.
+HWY_INLINE void TransposeTile(const float* src, int64_t src_ld, int64_t rows, int64_t cols,
+                              float* dst, int64_t ld) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c) dst[c * ld + r] = src[r * src_ld + c];
+#else
+  const hn::ScalableTag<uint32_t> d;
+  for (int64_t r = 0; r < rows; r += kLanes)
+    for (int64_t c = 0; c < cols; c += kLanes)
+      TransposeUnits(src + r * src_ld + c, static_cast<size_t>(src_ld),
+                     [&](size_t p, auto v) HWY_ATTR {
+                       float* to = dst + (c + static_cast<int64_t>(p)) * ld + r;
+                       hn::StoreU(v, d, reinterpret_cast<uint32_t*>(to));
+                     });
+#endif
+}
+
+// f(i, scores of query i) for the queries of a tile [keys][kCols], which it may change: what looks
+// at a query's keys one after the other. `rows` holds kCols rows of ld scores.
+template <int64_t kCols, class F>
+HWY_INLINE void InRows(const ScoreTile& tile, float* s, float* rows, int64_t ld, F&& f) {
+  const auto lanes = static_cast<int64_t>(kLanes);
+  const int64_t keys = (tile.cols + lanes - 1) / lanes * lanes;
+  TransposeTile(s, kCols, keys, kCols, rows, ld);
+  for (int64_t i = 0; i < tile.rows; ++i) f(i, rows + i * ld);
+  TransposeTile(rows, ld, kCols, keys, s, kCols);
 }
 
 // s = softcap(scale · s) + bias + slope · (j - place), -inf where the mask forbids; in place.
