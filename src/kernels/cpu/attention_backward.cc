@@ -211,7 +211,7 @@ class BackwardRun {
     const auto shift = hn::Set(d, lse * kLog2E), common = hn::Set(d, shared);
     if (params_.dropout > 0) DropRow(tile, query_, in_.key, params_, r, g);
     MapRow(s, s, tile.cols, [&](auto v, size_t) HWY_ATTR {
-      return Exp2OfNonPositive(d, hn::MulSub(v, scale, shift));
+      return Exp2OfNonPositive<Element>(d, hn::MulSub(v, scale, shift));
     });
     MapRows(s, g, g, tile.cols,
             [&](auto p, auto v) HWY_ATTR { return hn::Mul(p, hn::Sub(v, common)); });

@@ -20,10 +20,128 @@ namespace HWY_NAMESPACE {
 // No maximum and no sum crosses lanes, Wᵀ is the packed panel that its product reads, and the
 // engines take K (float32: V too) from where it lies.
 
-// Keys of a tile: 16 KiB of scores, which stay in the L1 cache from one product to the next.
-constexpr int64_t kTileKeys = 128;
-// Panels of queries that a task takes past each tile of keys, which the L2 cache holds meanwhile.
-constexpr int64_t kTaskPanels = 4;
+// Scores of a tile: 16 KiB, which stay in the L1 cache from one product to the next.
+constexpr int64_t kTileScores = 4096;
+// Queries that a task takes past each tile of keys, which the L2 cache holds meanwhile.
+constexpr int64_t kTaskQueries = 128;
+
+// ------------------------------------------------------------------------------------ engines
+// What multiplies: panels of kCols queries, keys and values in rows or packed, sums in float32.
+
+// One vector of queries is enough for a few of them: then the keys and values, read where they lie,
+// are what takes the time.
+constexpr size_t kNarrow = 1;
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr size_t kWide = 4;
+#else
+constexpr size_t kWide = kVectors;
+#endif
+
+template <size_t kPanelVectors>
+struct Float32Panels {
+  using Element = float;
+  struct Scope {};  // nothing to hold
+  static constexpr int64_t kCols = kPanelVectors * kLanes;
+
+  static size_t PanelSize(size_t size) { return size * kCols; }
+  template <class Source>
+  static void PackQueries(const Source* q, int64_t stride, size_t rows, size_t size, float* panel) {
+    for (size_t v = 0; v < kCols; v += kLanes) {
+      const size_t begin = std::min(v, rows);
+      const auto* from = Bits(q) + static_cast<int64_t>(begin) * stride;
+#if HWY_TARGET == HWY_SCALAR
+      for (size_t p = 0; p < size; ++p)
+        panel[p * kCols + v] = begin < rows ? tile::Widen(from[p]) : 0.0F;
+#else
+      tile::PackColumns<kCols>(from, static_cast<size_t>(stride), size,
+                               std::min(kLanes, rows - begin), panel + v);
+#endif
+    }
+  }
+
+  // S[keys × kCols] = K · panel.
+  static void Scores(size_t keys, size_t size, const float* k, size_t ld, const float* panel,
+                     float* s) {
+    PanelProduct<kPanelVectors, false>(keys, size, k, ld, panel, s, /*accumulate=*/false);
+  }
+
+  // Values are multiplied where they lie; copied only to become float.
+  static constexpr bool kPacksValues = false;
+  static size_t ValuesSize(size_t keys, size_t value_size) { return keys * value_size; }
+  static size_t ValuesPitch(size_t /*keys*/, size_t value_size) { return value_size; }
+  template <class Source>
+  static void PackValues(const Source* v, int64_t stride, int64_t keys, int64_t value_size,
+                         float* dst) {
+    CopyRows(v, stride, keys, value_size, dst, static_cast<size_t>(value_size));
+  }
+
+  // C[value_size × kCols] += Vᵀ · W for weights [keys × kCols].
+  static void AddValues(size_t value_size, size_t keys, const float* v, size_t ld, const float* w,
+                        float* /*spare*/, float* c) {
+    PanelProduct<kPanelVectors, true>(value_size, keys, v, ld, w, c, /*accumulate=*/true);
+  }
+};
+
+struct AmxPanels {
+  using Element = hwy::bfloat16_t;
+  using Scope = AmxScope;
+  static constexpr int64_t kCols = kAmxCols;
+
+  static size_t PanelSize(size_t size) { return amx_packed_size(size, kCols); }
+  static void PackQueries(const Element* q, int64_t stride, size_t rows, size_t size,
+                          Element* panel) {
+    amx_pack_panels(Bits(q), 1, stride, size, rows, Bits(panel));
+  }
+
+  static void Scores(size_t keys, size_t size, const Element* k, size_t ld, const Element* panel,
+                     float* s) {
+    amx_tile_product(keys, kCols, size, Bits(k), ld, Bits(panel), s, kCols, /*accumulate=*/false);
+  }
+
+  // The unit takes values as rows of Vᵀ.
+  static constexpr bool kPacksValues = true;
+  static size_t ValuesSize(size_t keys, size_t value_size) {
+    return amx_packed_strips_size(value_size, keys);
+  }
+  static size_t ValuesPitch(size_t keys, size_t /*value_size*/) {
+    return kAmxRows * amx_padded_k(keys);
+  }
+  static void PackValues(const Element* v, int64_t stride, int64_t keys, int64_t value_size,
+                         Element* dst) {
+    amx_pack_strips(Bits(v), 1, stride, static_cast<size_t>(value_size), static_cast<size_t>(keys),
+                    Bits(dst));
+  }
+
+  static void AddValues(size_t value_size, size_t keys, const Element* v, size_t strip,
+                        const float* w, Element* spare, float* c) {
+    NarrowPairs(keys, w, Bits(spare));
+    for (size_t i = 0; i < value_size; i += kAmxRows, v += strip)
+      amx_strip_product(std::min(kAmxRows, value_size - i), kCols, keys, Bits(v), Bits(spare),
+                        c + i * kCols, kCols, /*accumulate=*/true, nullptr);
+  }
+
+ private:
+  // Weights [keys × 32] as a panel of bfloat16, pairs of keys side by side. They are not negative
+  // and may round ties up: two instructions a vector, where ties to even with care for NaN take ten
+  // (the sum of the row carries a NaN anyway).
+  static void NarrowPairs(size_t keys, const float* w, uint16_t* pairs) {
+    const hn::ScalableTag<float> d;
+    const hn::RebindToUnsigned<decltype(d)> du;
+    const auto half = hn::Set(du, 0x8000U), upper = hn::Set(du, 0xFFFF0000U);
+    const auto rounded = [&](size_t j, size_t v) HWY_ATTR {
+      return hn::Add(hn::BitCast(du, hn::Load(d, w + j * kCols + v)), half);
+    };
+    auto* to = reinterpret_cast<uint32_t*>(pairs);
+    size_t j = 0;
+    for (; j + 2 <= keys; j += 2, to += kCols)
+      for (size_t v = 0; v < kCols; v += kLanes)
+        hn::Store(hn::OrAnd(hn::ShiftRight<16>(rounded(j, v)), rounded(j + 1, v), upper), du,
+                  to + v);
+    for (; j < amx_padded_k(keys); j += 2, to += kCols)
+      for (size_t v = 0; v < kCols; v += kLanes)
+        hn::Store(j < keys ? hn::ShiftRight<16>(rounded(j, v)) : hn::Zero(du), du, to + v);
+  }
+};
 
 // Keys and values as the engine multiplies them: from where they lie if it can, else from a copy
 // that is made once a call and read by all queries. Memory linear in the number of keys.
@@ -31,6 +149,7 @@ template <class Engine, class Source>
 class KeyValues {
  public:
   using Element = typename Engine::Element;
+  static constexpr int64_t kTileKeys = kTileScores / Engine::kCols;
   struct Rows {
     const Element* data;
     size_t ld;
@@ -115,8 +234,9 @@ class ForwardTask {
   using Element = typename Engine::Element;
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
-  static constexpr int64_t kCols = Engine::kPanelCols;
-  static constexpr int64_t kQueries = kTaskPanels * kCols;
+  static constexpr int64_t kCols = Engine::kCols;
+  static constexpr int64_t kTileKeys = kTileScores / kCols;
+  static constexpr int64_t kPanels = kTaskQueries / kCols;
 
   ForwardTask(const Tensor& query, const AttentionInputs& in, const AttentionParams& params,
               const KeyValues<Engine, Source>& keys)
@@ -128,21 +248,21 @@ class ForwardTask {
         size_(query.size(3)),
         value_size_(in.value.size(3)),
         sums_size_(RoundUp(value_size_, kLanes) * kCols),
-        panel_size_(Engine::PackedSize(static_cast<size_t>(size_), kCols)) {
+        panel_size_(Engine::PanelSize(static_cast<size_t>(size_))) {
     const int64_t row = std::max<int64_t>(kTileKeys, RoundUp(value_size_, kLanes));
     scores_ = thread_scratch<float>(
         Scratch::kAttentionScores,
-        static_cast<size_t>(kCols * (kTileKeys + row) + kTaskPanels * sums_size_));
+        static_cast<size_t>(kCols * (kTileKeys + row) + kPanels * sums_size_));
     rows_ = scores_ + kTileKeys * kCols;
     sums_ = rows_ + row * kCols;
-    panels_ = thread_scratch<Element>(Scratch::kAttentionRows,
-                                      kTaskPanels * panel_size_ + kTileKeys * kCols);
-    spare_ = panels_ + kTaskPanels * panel_size_;
+    panels_ =
+        thread_scratch<Element>(Scratch::kAttentionRows, kPanels * panel_size_ + kTileKeys * kCols);
+    spare_ = panels_ + kPanels * panel_size_;
   }
 
   void Run(size_t s, const AttentionSpan& span, int64_t head, int64_t i, const Tensor& out,
            const Tensor& lse) {
-    const int64_t rows = std::min(kQueries, span.q_count - i);
+    const int64_t rows = std::min(kTaskQueries, span.q_count - i);
     const int64_t key_head = head / (query_.size(1) / in_.key.size(1));
     for (int64_t p = 0; p * kCols < rows; ++p) Begin(span, head, i + p * kCols, p);
     const KeyRange range = TileKeyRange(span, params_, i, rows);
@@ -177,16 +297,15 @@ class ForwardTask {
     std::fill(panel.sum, panel.sum + kCols, 0.0F);
     std::fill(sums_ + p * sums_size_, sums_ + (p + 1) * sums_size_, 0.0F);
     const auto q = HeadOf<Source>(query_, span.batch, head, span.q_begin + i);
-    Engine::Pack(q.data, 1, q.stride, static_cast<size_t>(size_), static_cast<size_t>(panel.rows),
-                 panels_ + static_cast<size_t>(p) * panel_size_);
+    Engine::PackQueries(q.data, q.stride, static_cast<size_t>(panel.rows),
+                        static_cast<size_t>(size_), panels_ + static_cast<size_t>(p) * panel_size_);
   }
 
   void Step(const ScoreTile& tile, int64_t p, Rows keys, Rows values) {
     const auto count = static_cast<size_t>(tile.cols);
     float* sums = sums_ + p * sums_size_;
-    Engine::Product(count, kCols, static_cast<size_t>(size_), keys.data, keys.ld,
-                    panels_ + static_cast<size_t>(p) * panel_size_, scores_, kCols,
-                    /*accumulate=*/false);
+    Engine::Scores(count, static_cast<size_t>(size_), keys.data, keys.ld,
+                   panels_ + static_cast<size_t>(p) * panel_size_, scores_);
     if (!plain_)
       InRows<kCols>(tile, scores_, rows_, kTileKeys,
                     [&](int64_t i, float* s) HWY_ATTR { FinishRow(tile, in_, params_, i, s); });
@@ -220,13 +339,13 @@ class ForwardTask {
       hn::Store(highest, d, panel.highest + v * kLanes);
       // Where nothing may be seen yet -inf - 0 gives the weight 0, and -inf - -inf would not.
       shift[v] = hn::IfThenZeroElse(hn::Eq(highest, hn::Set(d, kMinusInfinity)), highest);
-      shrink[v] = Exp2OfNonPositive(d, hn::Sub(before, shift[v]));
+      shrink[v] = Exp2OfNonPositive<Element>(d, hn::Sub(before, shift[v]));
       grows |= !hn::AllTrue(d, hn::Eq(before, highest));
       sum[v] = hn::Zero(d);
     }
     for (int64_t j = 0; j < keys; ++j)
       for (int64_t v = 0; v < kVectors; ++v) {
-        const V w = Exp2OfNonPositive(d, hn::MulSub(load(j, v), scale, shift[v]));
+        const V w = Exp2OfNonPositive<Element>(d, hn::MulSub(load(j, v), scale, shift[v]));
         hn::Store(w, d, scores_ + j * kCols + v * kLanes);
         sum[v] = hn::Add(sum[v], w);
       }
@@ -279,7 +398,7 @@ class ForwardTask {
   float* sums_;      // of weighted values, [panels][value size][kCols]
   Element* panels_;  // the queries
   Element* spare_;   // of AddValues
-  Panel panel_[kTaskPanels];
+  Panel panel_[kPanels];
 };
 
 template <class Engine, class Source>
@@ -288,32 +407,37 @@ void Forward(const Tensor& query, const AttentionInputs& in, const Tensor& out, 
   using Task = ForwardTask<Engine, Source>;
   const std::vector<AttentionSpan> spans = attention_spans(query, in);
   const KeyValues<Engine, Source> keys(in, spans);
-  // Tasks: every block of queries of every head of every span. The last blocks of a causal span see
-  // the most keys and go first, so that no thread is left with a long one at the end.
+  // Tasks: every block of queries of every head of every span. The blocks of a head follow each
+  // other, for they read the same keys; the last of a causal span see the most keys and go first,
+  // so that no thread is left with a long one at the end.
+  const auto blocks_of = [](const AttentionSpan& span) {
+    return (span.q_count + kTaskQueries - 1) / kTaskQueries;
+  };
   std::vector<int64_t> ends;
   int64_t tasks = 0;
-  for (const AttentionSpan& span : spans)
-    ends.push_back(tasks += query.size(1) * ((span.q_count + Task::kQueries - 1) / Task::kQueries));
-  parallel_tasks(tasks, [&](int64_t number) HWY_ATTR {
+  for (const AttentionSpan& span : spans) ends.push_back(tasks += query.size(1) * blocks_of(span));
+  parallel_tasks(tasks, [&](int64_t task) HWY_ATTR {
     [[maybe_unused]] const typename Engine::Scope scope;
-    const int64_t task = tasks - 1 - number;
     const auto s =
         static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), task) - ends.begin());
-    const int64_t within = task - (s == 0 ? 0 : ends[s - 1]);
+    const int64_t left = ends[s] - 1 - task, blocks = blocks_of(spans[s]);
     Task(query, in, params, keys)
-        .Run(s, spans[s], within % query.size(1), within / query.size(1) * Task::kQueries, out,
-             lse);
+        .Run(s, spans[s], left / blocks, left % blocks * kTaskQueries, out, lse);
   });
 }
 
 void Attention(const Tensor& query, const AttentionInputs& in, const Tensor& out, const Tensor& lse,
                const AttentionParams& params) {
-  if (query.dtype() == DType::kFloat32)
-    return Forward<Float32Engine, float>(query, in, out, lse, params);
+  const bool few = query.size(2) <= static_cast<int64_t>(kNarrow * kLanes);
+  if (query.dtype() == DType::kFloat32) {
+    if (few) return Forward<Float32Panels<kNarrow>, float>(query, in, out, lse, params);
+    return Forward<Float32Panels<kWide>, float>(query, in, out, lse, params);
+  }
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-  if (amx_bf16_usable()) return Forward<AmxEngine, hwy::bfloat16_t>(query, in, out, lse, params);
+  if (amx_bf16_usable()) return Forward<AmxPanels, hwy::bfloat16_t>(query, in, out, lse, params);
 #endif
-  Forward<Float32Engine, hwy::bfloat16_t>(query, in, out, lse, params);
+  if (few) return Forward<Float32Panels<kNarrow>, hwy::bfloat16_t>(query, in, out, lse, params);
+  Forward<Float32Panels<kWide>, hwy::bfloat16_t>(query, in, out, lse, params);
 }
 
 // Recomputed row by row: what is asked for is small.
