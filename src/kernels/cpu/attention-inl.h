@@ -34,8 +34,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // ------------------------------------------------------------------------------------ engines
-// An engine multiplies tiles: C[m × n] (+)= A · B with A in rows of Element and B in its own packed
-// panels, sums in float32. Source is what tensors hold: float or bfloat16.
+// A tile of scores is held with its keys as rows and its queries in the lanes of vectors: what the
+// softmax keeps of a query is then one lane, no maximum and no sum crosses lanes, and a tile is the
+// packed panel [keys × kCols] that its next product reads. An engine multiplies with such panels;
+// Element is what it multiplies, Source what tensors hold, and sums are float32.
 
 // bfloat16 travels as its bits where it is packed.
 HWY_INLINE const float* Bits(const float* p) { return p; }
@@ -43,59 +45,6 @@ HWY_INLINE const uint16_t* Bits(const hwy::bfloat16_t* p) {
   return reinterpret_cast<const uint16_t*>(p);
 }
 HWY_INLINE uint16_t* Bits(hwy::bfloat16_t* p) { return reinterpret_cast<uint16_t*>(p); }
-
-struct Float32Engine {
-  using Element = float;
-  static constexpr size_t kPanelCols = kNr;
-  struct Scope {};  // nothing to hold
-
-  static size_t PackedSize(size_t k, size_t n) { return PackedFloats(k, n); }
-
-  template <class Source>
-  static void Pack(const Source* src, int64_t row_stride, int64_t col_stride, size_t k, size_t n,
-                   float* dst) {
-    PackPanels(Bits(src), row_stride, col_stride, k, n, dst);
-  }
-
-  static void Product(size_t m, size_t n, size_t k, const float* a, size_t lda, const float* b,
-                      float* c, size_t ldc, bool accumulate) {
-    TileProduct(m, n, k, a, lda, b, c, ldc, accumulate);
-  }
-
-  // A is given as [k × m]. `spare` is not needed.
-  static void ProductTransposed(size_t m, size_t n, size_t k, const float* a, size_t lda,
-                                const float* b, float* c, size_t ldc, float* /*spare*/) {
-    TileProductTransposedA(m, n, k, a, lda, b, c, ldc, /*accumulate=*/true);
-  }
-  static size_t SpareSize(size_t /*m*/, size_t /*k*/) { return 0; }
-};
-
-struct AmxEngine {
-  using Element = hwy::bfloat16_t;
-  static constexpr size_t kPanelCols = kAmxCols;
-  using Scope = AmxScope;
-
-  static size_t PackedSize(size_t k, size_t n) { return amx_packed_size(k, n); }
-
-  template <class Source>
-  static void Pack(const Source* src, int64_t row_stride, int64_t col_stride, size_t k, size_t n,
-                   Element* dst) {
-    amx_pack_panels(Bits(src), row_stride, col_stride, k, n, Bits(dst));
-  }
-
-  static void Product(size_t m, size_t n, size_t k, const Element* a, size_t lda, const Element* b,
-                      float* c, size_t ldc, bool accumulate) {
-    amx_tile_product(m, n, k, Bits(a), lda, Bits(b), c, ldc, accumulate);
-  }
-
-  static void ProductTransposed(size_t m, size_t n, size_t k, const Element* a, size_t lda,
-                                const Element* b, float* c, size_t ldc, Element* spare) {
-    const size_t ld = amx_padded_k(k);
-    amx_pack_rows(Bits(a), 1, static_cast<int64_t>(lda), m, k, Bits(spare), ld);
-    amx_tile_product(m, n, k, Bits(spare), ld, Bits(b), c, ldc, /*accumulate=*/true);
-  }
-  static size_t SpareSize(size_t m, size_t k) { return m * amx_padded_k(k); }
-};
 
 // Rows of a tensor as rows of Element, `width` of each, pitch ld.
 template <class Element, class Source>
@@ -105,6 +54,155 @@ HWY_INLINE void CopyRows(const Source* src, int64_t stride, int64_t rows, int64_
     MapRow(src + i * stride, dst + static_cast<size_t>(i) * ld, width,
            [](auto v, size_t) HWY_ATTR { return v; });
 }
+
+// One vector of queries is enough for a few of them: then the keys and values, read where they lie,
+// are what takes the time.
+constexpr size_t kNarrow = 1;
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr size_t kWide = 4;
+#else
+constexpr size_t kWide = kVectors;
+#endif
+
+template <size_t kPanelVectors>
+struct Float32Panels {
+  using Element = float;
+  struct Scope {};  // nothing to hold
+  static constexpr int64_t kCols = kPanelVectors * kLanes;
+
+  static size_t PanelSize(size_t size) { return size * kCols; }
+  template <class Source>
+  static void PackQueries(const Source* q, int64_t stride, size_t rows, size_t size, float* panel) {
+    for (size_t v = 0; v < kCols; v += kLanes) {
+      const size_t begin = std::min(v, rows);
+      const auto* from = Bits(q) + static_cast<int64_t>(begin) * stride;
+#if HWY_TARGET == HWY_SCALAR
+      for (size_t p = 0; p < size; ++p)
+        panel[p * kCols + v] = begin < rows ? tile::Widen(from[p]) : 0.0F;
+#else
+      tile::PackColumns<kCols>(from, static_cast<size_t>(stride), size,
+                               std::min(kLanes, rows - begin), panel + v);
+#endif
+    }
+  }
+
+  // S[keys × kCols] = K · panel.
+  static void Scores(size_t keys, size_t size, const float* k, size_t ld, const float* panel,
+                     float* s) {
+    PanelProduct<kPanelVectors, false>(keys, size, k, ld, panel, s, /*accumulate=*/false);
+  }
+
+  // Values are multiplied where they lie; copied only to become float.
+  static constexpr bool kPacksValues = false;
+  static size_t ValuesSize(size_t keys, size_t value_size) { return keys * value_size; }
+  static size_t ValuesPitch(size_t /*keys*/, size_t value_size) { return value_size; }
+  template <class Source>
+  static void PackValues(const Source* v, int64_t stride, int64_t keys, int64_t value_size,
+                         float* dst) {
+    CopyRows(v, stride, keys, value_size, dst, static_cast<size_t>(value_size));
+  }
+
+  // C[value_size × kCols] += Vᵀ · W for weights [keys × kCols].
+  static void AddValues(size_t value_size, size_t keys, const float* v, size_t ld, const float* w,
+                        float* /*spare*/, float* c) {
+    PanelProduct<kPanelVectors, true>(value_size, keys, v, ld, w, c, /*accumulate=*/true);
+  }
+
+  // C[keys × n] += W · B for B[queries × n] as PackFactor leaves it. W is one panel, as it is.
+  static constexpr int64_t kFactorPanels = 1;
+  static size_t FactorSize(size_t queries, size_t n) { return PackedFloats(queries, n); }
+  template <class Source>
+  static void PackFactor(const Source* b, int64_t stride, size_t queries, size_t n, float* dst) {
+    PackPanels(Bits(b), stride, 1, queries, n, dst);
+  }
+  static const float* Factor(size_t /*keys*/, size_t /*panels*/, const float* w, float* /*spare*/) {
+    return w;
+  }
+  static void AddFactor(size_t keys, size_t n, size_t queries, const float* w, const float* b,
+                        float* c) {
+    TileProduct(keys, n, queries, w, kCols, b, c, n, /*accumulate=*/true);
+  }
+};
+
+struct AmxPanels {
+  using Element = hwy::bfloat16_t;
+  using Scope = AmxScope;
+  static constexpr int64_t kCols = kAmxCols;
+
+  static size_t PanelSize(size_t size) { return amx_packed_size(size, kCols); }
+  static void PackQueries(const Element* q, int64_t stride, size_t rows, size_t size,
+                          Element* panel) {
+    amx_pack_panels(Bits(q), 1, stride, size, rows, Bits(panel));
+  }
+
+  static void Scores(size_t keys, size_t size, const Element* k, size_t ld, const Element* panel,
+                     float* s) {
+    amx_tile_product(keys, kCols, size, Bits(k), ld, Bits(panel), s, kCols, /*accumulate=*/false);
+  }
+
+  // The unit takes values as rows of Vᵀ.
+  static constexpr bool kPacksValues = true;
+  static size_t ValuesSize(size_t keys, size_t value_size) {
+    return amx_packed_strips_size(value_size, keys);
+  }
+  static size_t ValuesPitch(size_t keys, size_t /*value_size*/) {
+    return kAmxRows * amx_padded_k(keys);
+  }
+  static void PackValues(const Element* v, int64_t stride, int64_t keys, int64_t value_size,
+                         Element* dst) {
+    amx_pack_strips(Bits(v), 1, stride, static_cast<size_t>(value_size), static_cast<size_t>(keys),
+                    Bits(dst));
+  }
+
+  static void AddValues(size_t value_size, size_t keys, const Element* v, size_t strip,
+                        const float* w, Element* spare, float* c) {
+    NarrowPairs(keys, w, Bits(spare));
+    for (size_t i = 0; i < value_size; i += kAmxRows, v += strip)
+      amx_strip_product(std::min(kAmxRows, value_size - i), kCols, keys, Bits(v), Bits(spare),
+                        c + i * kCols, kCols, /*accumulate=*/true, nullptr);
+  }
+
+  // Four panels of 32 queries make a product deep enough to be worth loading its sums. The panels
+  // follow each other at [panel][keys][kCols] and become rows of bfloat16.
+  static constexpr int64_t kFactorPanels = 4;
+  static size_t FactorSize(size_t queries, size_t n) { return amx_packed_size(queries, n); }
+  static void PackFactor(const Element* b, int64_t stride, size_t queries, size_t n, Element* dst) {
+    amx_pack_panels(Bits(b), stride, 1, queries, n, Bits(dst));
+  }
+  static const Element* Factor(size_t keys, size_t panels, const float* w, Element* spare) {
+    for (size_t p = 0; p < panels; ++p)
+      for (size_t j = 0; j < keys; ++j, w += kCols)
+        MapRow(w, spare + (j * kFactorPanels + p) * kCols, kCols,
+               [](auto v, size_t) HWY_ATTR { return v; });
+    return spare;
+  }
+  static void AddFactor(size_t keys, size_t n, size_t queries, const Element* w, const Element* b,
+                        float* c) {
+    amx_tile_product(keys, n, queries, Bits(w), kFactorPanels * kCols, Bits(b), c, n,
+                     /*accumulate=*/true);
+  }
+
+ private:
+  // Weights [keys × 32] as a panel of bfloat16, pairs of keys side by side. Ties round away
+  // from zero: two instructions a vector, where ties to even with care for every NaN take ten.
+  static void NarrowPairs(size_t keys, const float* w, uint16_t* pairs) {
+    const hn::ScalableTag<float> d;
+    const hn::RebindToUnsigned<decltype(d)> du;
+    const auto half = hn::Set(du, 0x8000U), upper = hn::Set(du, 0xFFFF0000U);
+    const auto rounded = [&](size_t j, size_t v) HWY_ATTR {
+      return hn::Add(hn::BitCast(du, hn::Load(d, w + j * kCols + v)), half);
+    };
+    auto* to = reinterpret_cast<uint32_t*>(pairs);
+    size_t j = 0;
+    for (; j + 2 <= keys; j += 2, to += kCols)
+      for (size_t v = 0; v < kCols; v += kLanes)
+        hn::Store(hn::OrAnd(hn::ShiftRight<16>(rounded(j, v)), rounded(j + 1, v), upper), du,
+                  to + v);
+    for (; j < amx_padded_k(keys); j += 2, to += kCols)
+      for (size_t v = 0; v < kCols; v += kLanes)
+        hn::Store(j < keys ? hn::ShiftRight<16>(rounded(j, v)) : hn::Zero(du), du, to + v);
+  }
+};
 
 // ------------------------------------------------------------------------------------ operands
 

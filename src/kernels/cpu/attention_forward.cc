@@ -14,134 +14,14 @@ HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 
-// A tile of scores is held with its keys as rows and its queries in the lanes of vectors, so that
-// everything the softmax keeps of a query is one lane:
+// Tile by tile, queries in the lanes (attention-inl.h):
 //   Sᵀ = K Qᵀ,  Wᵀ = 2^(scale · Sᵀ - highest),  Oᵀ += Vᵀ Wᵀ.
-// No maximum and no sum crosses lanes, Wᵀ is the packed panel that its product reads, and the
-// engines take K (float32: V too) from where it lies.
+// The engines take K (float32: V too) from where it lies.
 
 // Scores of a tile: 16 KiB, which stay in the L1 cache from one product to the next.
 constexpr int64_t kTileScores = 4096;
 // Queries that a task takes past each tile of keys, which the L2 cache holds meanwhile.
 constexpr int64_t kTaskQueries = 128;
-
-// ------------------------------------------------------------------------------------ engines
-// What multiplies: panels of kCols queries, keys and values in rows or packed, sums in float32.
-
-// One vector of queries is enough for a few of them: then the keys and values, read where they lie,
-// are what takes the time.
-constexpr size_t kNarrow = 1;
-#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
-constexpr size_t kWide = 4;
-#else
-constexpr size_t kWide = kVectors;
-#endif
-
-template <size_t kPanelVectors>
-struct Float32Panels {
-  using Element = float;
-  struct Scope {};  // nothing to hold
-  static constexpr int64_t kCols = kPanelVectors * kLanes;
-
-  static size_t PanelSize(size_t size) { return size * kCols; }
-  template <class Source>
-  static void PackQueries(const Source* q, int64_t stride, size_t rows, size_t size, float* panel) {
-    for (size_t v = 0; v < kCols; v += kLanes) {
-      const size_t begin = std::min(v, rows);
-      const auto* from = Bits(q) + static_cast<int64_t>(begin) * stride;
-#if HWY_TARGET == HWY_SCALAR
-      for (size_t p = 0; p < size; ++p)
-        panel[p * kCols + v] = begin < rows ? tile::Widen(from[p]) : 0.0F;
-#else
-      tile::PackColumns<kCols>(from, static_cast<size_t>(stride), size,
-                               std::min(kLanes, rows - begin), panel + v);
-#endif
-    }
-  }
-
-  // S[keys × kCols] = K · panel.
-  static void Scores(size_t keys, size_t size, const float* k, size_t ld, const float* panel,
-                     float* s) {
-    PanelProduct<kPanelVectors, false>(keys, size, k, ld, panel, s, /*accumulate=*/false);
-  }
-
-  // Values are multiplied where they lie; copied only to become float.
-  static constexpr bool kPacksValues = false;
-  static size_t ValuesSize(size_t keys, size_t value_size) { return keys * value_size; }
-  static size_t ValuesPitch(size_t /*keys*/, size_t value_size) { return value_size; }
-  template <class Source>
-  static void PackValues(const Source* v, int64_t stride, int64_t keys, int64_t value_size,
-                         float* dst) {
-    CopyRows(v, stride, keys, value_size, dst, static_cast<size_t>(value_size));
-  }
-
-  // C[value_size × kCols] += Vᵀ · W for weights [keys × kCols].
-  static void AddValues(size_t value_size, size_t keys, const float* v, size_t ld, const float* w,
-                        float* /*spare*/, float* c) {
-    PanelProduct<kPanelVectors, true>(value_size, keys, v, ld, w, c, /*accumulate=*/true);
-  }
-};
-
-struct AmxPanels {
-  using Element = hwy::bfloat16_t;
-  using Scope = AmxScope;
-  static constexpr int64_t kCols = kAmxCols;
-
-  static size_t PanelSize(size_t size) { return amx_packed_size(size, kCols); }
-  static void PackQueries(const Element* q, int64_t stride, size_t rows, size_t size,
-                          Element* panel) {
-    amx_pack_panels(Bits(q), 1, stride, size, rows, Bits(panel));
-  }
-
-  static void Scores(size_t keys, size_t size, const Element* k, size_t ld, const Element* panel,
-                     float* s) {
-    amx_tile_product(keys, kCols, size, Bits(k), ld, Bits(panel), s, kCols, /*accumulate=*/false);
-  }
-
-  // The unit takes values as rows of Vᵀ.
-  static constexpr bool kPacksValues = true;
-  static size_t ValuesSize(size_t keys, size_t value_size) {
-    return amx_packed_strips_size(value_size, keys);
-  }
-  static size_t ValuesPitch(size_t keys, size_t /*value_size*/) {
-    return kAmxRows * amx_padded_k(keys);
-  }
-  static void PackValues(const Element* v, int64_t stride, int64_t keys, int64_t value_size,
-                         Element* dst) {
-    amx_pack_strips(Bits(v), 1, stride, static_cast<size_t>(value_size), static_cast<size_t>(keys),
-                    Bits(dst));
-  }
-
-  static void AddValues(size_t value_size, size_t keys, const Element* v, size_t strip,
-                        const float* w, Element* spare, float* c) {
-    NarrowPairs(keys, w, Bits(spare));
-    for (size_t i = 0; i < value_size; i += kAmxRows, v += strip)
-      amx_strip_product(std::min(kAmxRows, value_size - i), kCols, keys, Bits(v), Bits(spare),
-                        c + i * kCols, kCols, /*accumulate=*/true, nullptr);
-  }
-
- private:
-  // Weights [keys × 32] as a panel of bfloat16, pairs of keys side by side. They are not negative
-  // and may round ties up: two instructions a vector, where ties to even with care for NaN take ten
-  // (the sum of the row carries a NaN anyway).
-  static void NarrowPairs(size_t keys, const float* w, uint16_t* pairs) {
-    const hn::ScalableTag<float> d;
-    const hn::RebindToUnsigned<decltype(d)> du;
-    const auto half = hn::Set(du, 0x8000U), upper = hn::Set(du, 0xFFFF0000U);
-    const auto rounded = [&](size_t j, size_t v) HWY_ATTR {
-      return hn::Add(hn::BitCast(du, hn::Load(d, w + j * kCols + v)), half);
-    };
-    auto* to = reinterpret_cast<uint32_t*>(pairs);
-    size_t j = 0;
-    for (; j + 2 <= keys; j += 2, to += kCols)
-      for (size_t v = 0; v < kCols; v += kLanes)
-        hn::Store(hn::OrAnd(hn::ShiftRight<16>(rounded(j, v)), rounded(j + 1, v), upper), du,
-                  to + v);
-    for (; j < amx_padded_k(keys); j += 2, to += kCols)
-      for (size_t v = 0; v < kCols; v += kLanes)
-        hn::Store(j < keys ? hn::ShiftRight<16>(rounded(j, v)) : hn::Zero(du), du, to + v);
-  }
-};
 
 // Keys and values as the engine multiplies them: from where they lie if it can, else from a copy
 // that is made once a call and read by all queries. Memory linear in the number of keys.
