@@ -17,11 +17,11 @@
 
 #include <hwy/highway.h>
 
-#include "base/philox.h"
 #include "kernels/access.h"
 #include "kernels/attention.h"
 #include "kernels/cpu/amx.h"
 #include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/philox-inl.h"
 #include "kernels/cpu/row-inl.h"
 #include "kernels/cpu/tile-inl.h"
 
@@ -124,6 +124,8 @@ struct Float32Panels {
   }
 };
 
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+
 struct AmxPanels {
   using Element = hwy::bfloat16_t;
   using Scope = AmxScope;
@@ -170,10 +172,16 @@ struct AmxPanels {
     amx_pack_panels(Bits(b), stride, 1, queries, n, Bits(dst));
   }
   static const Element* Factor(size_t keys, size_t panels, const float* w, Element* spare) {
+    const hn::ScalableTag<uint32_t> du;
+    const hn::Repartition<uint16_t, decltype(du)> d16;
     for (size_t p = 0; p < panels; ++p)
       for (size_t j = 0; j < keys; ++j, w += kCols)
-        MapRow(w, spare + (j * kFactorPanels + p) * kCols, kCols,
-               [](auto v, size_t) HWY_ATTR { return v; });
+        for (size_t v = 0; v < kCols; v += 2 * kLanes) {  // the upper halves are the odd lanes
+          const auto low = hn::BitCast(d16, Rounded(w + v));
+          const auto high = hn::BitCast(d16, Rounded(w + v + kLanes));
+          hn::Store(hn::ConcatOdd(d16, high, low), d16,
+                    Bits(spare) + (j * kFactorPanels + p) * kCols + v);
+        }
     return spare;
   }
   static void AddFactor(size_t keys, size_t n, size_t queries, const Element* w, const Element* b,
@@ -183,15 +191,19 @@ struct AmxPanels {
   }
 
  private:
-  // Weights [keys × 32] as a panel of bfloat16, pairs of keys side by side. Ties round away
-  // from zero: two instructions a vector, where ties to even with care for every NaN take ten.
+  // float32 with its upper half rounded to bfloat16, ties away from zero: one instruction, where
+  // ties to even with care for every NaN take eight.
+  static hn::Vec<hn::ScalableTag<uint32_t>> Rounded(const float* x) {
+    const hn::ScalableTag<uint32_t> du;
+    const auto bits = hn::BitCast(du, hn::Load(hn::ScalableTag<float>(), x));
+    return hn::Add(bits, hn::Set(du, 0x8000U));
+  }
+
+  // Weights [keys × 32] as a panel of bfloat16, pairs of keys side by side.
   static void NarrowPairs(size_t keys, const float* w, uint16_t* pairs) {
-    const hn::ScalableTag<float> d;
-    const hn::RebindToUnsigned<decltype(d)> du;
-    const auto half = hn::Set(du, 0x8000U), upper = hn::Set(du, 0xFFFF0000U);
-    const auto rounded = [&](size_t j, size_t v) HWY_ATTR {
-      return hn::Add(hn::BitCast(du, hn::Load(d, w + j * kCols + v)), half);
-    };
+    const hn::ScalableTag<uint32_t> du;
+    const auto upper = hn::Set(du, 0xFFFF0000U);
+    const auto rounded = [&](size_t j, size_t v) HWY_ATTR { return Rounded(w + j * kCols + v); };
     auto* to = reinterpret_cast<uint32_t*>(pairs);
     size_t j = 0;
     for (; j + 2 <= keys; j += 2, to += kCols)
@@ -203,6 +215,8 @@ struct AmxPanels {
         hn::Store(j < keys ? hn::ShiftRight<16>(rounded(j, v)) : hn::Zero(du), du, to + v);
   }
 };
+
+#endif  // AMX
 
 // ------------------------------------------------------------------------------------ operands
 
@@ -366,15 +380,24 @@ HWY_INLINE bool WholeTileAllowed(const ScoreTile& tile, const AttentionParams& p
 // Multiplies a row of weights (or of their gradients) by 0 where dropped and 1 / (1 - p) elsewhere.
 inline HWY_NOINLINE void DropRow(const ScoreTile& tile, const Tensor& query, const Tensor& key,
                                  const AttentionParams& params, int64_t i, float* w) {
-  const uint32_t threshold = dropout_threshold(params.dropout);
-  const float kept = static_cast<float>(1 / (1 - params.dropout));
-  const uint64_t first = dropout_element(query, key, tile.span.batch, tile.head,
-                                         tile.span.q_begin + tile.i + i, tile.j);
-  std::array<uint32_t, 4> words{};
-  for (int64_t j = 0; j < tile.cols; ++j) {
-    const uint64_t element = first + static_cast<uint64_t>(j);
-    if (j == 0 || element % 4 == 0) words = philox_block(params.random, element / 4);
-    w[j] *= words[element % 4] < threshold ? 0.0F : kept;
+  const hn::ScalableTag<float> d;
+  const hn::ScalableTag<uint32_t> du;
+  const auto threshold = hn::Set(du, dropout_threshold(params.dropout));
+  const auto kept = hn::Set(d, static_cast<float>(1 / (1 - params.dropout)));
+  const PhiloxField field(params.random);
+  uint64_t element = dropout_element(query, key, tile.span.batch, tile.head,
+                                     tile.span.q_begin + tile.i + i, tile.j);
+  constexpr int64_t kBlock = 4 * PhiloxField::kStep;
+  for (int64_t j = 0; j < tile.cols; j += kBlock, element += kBlock) {
+    HWY_ALIGN uint32_t words[kBlock];
+    const int64_t count = std::min(kBlock, tile.cols - j);
+    field.Fill(element, static_cast<size_t>(count), words);
+    const uint32_t* at = words;
+    MapRow(w + j, w + j, count, [&](auto v, size_t) HWY_ATTR {
+      const auto dropped = hn::Lt(hn::Load(du, at), threshold);
+      at += hn::Lanes(du);
+      return hn::IfThenZeroElse(hn::RebindMask(d, dropped), hn::Mul(v, kept));
+    });
   }
 }
 
