@@ -284,45 +284,29 @@ HWY_INLINE void KernelForRows(size_t rows, Args... args) {
   Kernel<kRows, kTransposed, kWide>(args...);
 }
 
+}  // namespace tile
+
+// C (+)= A · B for C[m × n] with pitch ldc, A[m × k] with pitch lda, and B as PackPanels leaves it.
+// Writes nothing outside [m) × [n). k = 0 gives zeros (or leaves C when accumulating).
 // Panels outside, strips of A inside: the panel stays in the L1 cache while A streams past it.
-template <bool kTransposed>
-HWY_INLINE void Product(size_t m, size_t n, size_t k, const float* HWY_RESTRICT a, size_t lda,
-                        const float* HWY_RESTRICT b_panels, float* HWY_RESTRICT c, size_t ldc,
-                        bool accumulate) {
+inline HWY_NOINLINE void TileProduct(size_t m, size_t n, size_t k, const float* HWY_RESTRICT a,
+                                     size_t lda, const float* HWY_RESTRICT b_panels,
+                                     float* HWY_RESTRICT c, size_t ldc, bool accumulate) {
   const size_t strips = StripCount(m);
   for (size_t j = 0; j < n; j += kNr, b_panels += k * kNr) {
     for (size_t s = 0, i = 0; s < strips; ++s) {
       const size_t end = StripBegin(s + 1, m);
-      KernelForRows<kTransposed>(end - i, k, a + (kTransposed ? i : i * lda), lda, b_panels,
-                                 c + i * ldc + j, ldc, HWY_MIN(kNr, n - j), accumulate);
+      tile::KernelForRows<false>(end - i, k, a + i * lda, lda, b_panels, c + i * ldc + j, ldc,
+                                 HWY_MIN(kNr, n - j), accumulate);
       i = end;
     }
   }
 }
 
-}  // namespace tile
-
-// C (+)= A · B for C[m × n] with pitch ldc, A[m × k] with pitch lda, and B as PackPanels leaves it.
-// Writes nothing outside [m) × [n). k = 0 gives zeros (or leaves C when accumulating).
-inline HWY_NOINLINE void TileProduct(size_t m, size_t n, size_t k, const float* HWY_RESTRICT a,
-                                     size_t lda, const float* HWY_RESTRICT b_panels,
-                                     float* HWY_RESTRICT c, size_t ldc, bool accumulate) {
-  tile::Product<false>(m, n, k, a, lda, b_panels, c, ldc, accumulate);
-}
-
-// C (+)= Aᵀ · B with A stored [k × m], pitch lda: the fast form, for the m values of one k are
-// neighbours. Same bits as TileProduct of the transposed A.
-inline HWY_NOINLINE void TileProductTransposedA(size_t m, size_t n, size_t k,
-                                                const float* HWY_RESTRICT a, size_t lda,
-                                                const float* HWY_RESTRICT b_panels,
-                                                float* HWY_RESTRICT c, size_t ldc,
-                                                bool accumulate) {
-  tile::Product<true>(m, n, k, a, lda, b_panels, c, ldc, accumulate);
-}
-
-// C[m × n] (+)= A · B, or Aᵀ · B as above, for one panel [k × n] of n = kWide vectors; C without
-// gaps. A panel of four vectors takes a tenth fewer instructions a multiply-add than the kNr of
-// PackPanels, which counts where another thread shares the core: then 79 % of the peak, not 73 %.
+// C[m × n] (+)= A · B, or Aᵀ · B with A stored [k × m], for one panel [k × n] of n = kWide vectors;
+// C without gaps. A panel of four vectors takes a tenth fewer instructions a multiply-add than the
+// kNr of PackPanels, which counts where another thread shares the core: then 79 % of the peak, not
+// 73 %.
 template <size_t kWide, bool kTransposed>
 HWY_NOINLINE void PanelProduct(size_t m, size_t k, const float* HWY_RESTRICT a, size_t lda,
                                const float* HWY_RESTRICT panel, float* HWY_RESTRICT c,
