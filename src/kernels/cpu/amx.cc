@@ -315,17 +315,6 @@ void amx_pack_panels(const float* src, int64_t row_stride, int64_t col_stride, s
   pack_panels(src, row_stride, col_stride, k, n, dst);
 }
 
-GLASSFORMER_AMX_TARGET void amx_pack_rows(const uint16_t* src, int64_t row_stride,
-                                          int64_t col_stride, size_t m, size_t k, uint16_t* dst,
-                                          size_t ld) {
-  for (size_t i = 0; i < m; i += kAmxRows)
-    for (size_t p = 0; p < k; p += kAmxDepth)
-      pack_row_block(
-          src + static_cast<int64_t>(i) * row_stride + static_cast<int64_t>(p) * col_stride,
-          row_stride, col_stride, std::min(kAmxRows, m - i), std::min(kAmxDepth, k - p),
-          dst + i * ld + p, ld);
-}
-
 GLASSFORMER_AMX_TARGET void amx_pack_strips(const uint16_t* src, int64_t row_stride,
                                             int64_t col_stride, size_t m, size_t k, uint16_t* dst) {
   constexpr size_t kBlock = kAmxRows * kAmxDepth;
@@ -393,9 +382,6 @@ AmxScope::AmxScope() { absent(); }
 AmxScope::~AmxScope() = default;
 void amx_pack_panels(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
 void amx_pack_panels(const float*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
-void amx_pack_rows(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*, size_t) {
-  absent();
-}
 void amx_pack_strips(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
 void amx_strip_product(size_t, size_t, size_t, const uint16_t*, const uint16_t*, float*, size_t,
                        bool, const float*) {

@@ -44,13 +44,8 @@ void amx_pack_panels(const uint16_t* src, int64_t row_stride, int64_t col_stride
 void amx_pack_panels(const float* src, int64_t row_stride, int64_t col_stride, size_t k, size_t n,
                      uint16_t* dst);
 
-// Packs A, M×K with element (i, p) at src[i·row_stride + p·col_stride], to rows of padded k:
-// dst[m][ld], ld >= amx_padded_k(k). For an A whose col_stride is not 1; fast where row_stride
-// is 1.
-void amx_pack_rows(const uint16_t* src, int64_t row_stride, int64_t col_stride, size_t m, size_t k,
-                   uint16_t* dst, size_t ld);
-
-// Packs A as above into strips of 32 rows in the order the tiles are loaded:
+// Packs A, M×K with element (i, p) at src[i·row_stride + p·col_stride], into strips of 32 rows in
+// the order the tiles are loaded:
 // dst[strip][padded k / 32][32 rows][32], amx_packed_strips_size(m, k) values, for
 // amx_strip_product. Fast where either stride is 1.
 constexpr size_t amx_packed_strips_size(size_t m, size_t k) {

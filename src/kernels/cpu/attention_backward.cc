@@ -10,8 +10,9 @@
 #include "kernels/cpu/attention-inl.h"
 #include "kernels/cpu/scratch.h"
 
-// The weights are formed again, tile by tile, from the saved log-sum-exp. Five products a tile:
-//   S = Q Kᵀ, G = dO Vᵀ, dV += Wᵀ dO, dK += dSᵀ Q, dQ += dS K.
+// The weights are formed again, tile by tile, from the saved log-sum-exp. Five products a tile, its
+// queries in the lanes (attention-inl.h):
+//   Sᵀ = K Qᵀ, Gᵀ = V dOᵀ, dQᵀ += Kᵀ dSᵀ, dV += Wᵀ dO, dK += dSᵀ Q.
 // A task is a run of key blocks of one key head of one sequence: it owns its rows of dK and dV and
 // has a dQ of its own, which are added up in the order of the tasks. How many runs there are
 // depends on the sizes alone, so the bits do not depend on the number of threads.
@@ -24,8 +25,15 @@ struct BackwardTask {
   const AttentionSpan* span;
   int64_t key_head;
   int64_t first_key, end_key;
-  float* d_query;  // [group, q_count, size], zero at the start
+  float* d_query;  // [group][panels of queries][size][lanes of a panel], zero at the start
 };
+
+// Floats of a task's d_query, for panels of any engine.
+inline size_t query_gradient_floats(const AttentionSpan& span, int64_t group, int64_t size) {
+  constexpr int64_t kWidest = 64, kLanesMost = 16;
+  const auto up = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
+  return static_cast<size_t>(group * up(span.q_count, kWidest) * up(size, kLanesMost));
+}
 
 }  // namespace glassformer::cpu
 #endif
@@ -34,8 +42,8 @@ HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 
-constexpr int64_t kBackwardRows = 96;
-constexpr int64_t kBackwardCols = 128;
+// Keys of a tile.
+constexpr int64_t kBackwardKeys = 128;
 
 // Carves pieces of 64-byte aligned memory out of one block.
 class Carver {
@@ -57,6 +65,9 @@ template <class Engine, class Source>
 class BackwardRun {
  public:
   using Element = typename Engine::Element;
+  static constexpr int64_t kCols = Engine::kCols;
+  // Queries of a tile: the panels that one product of dV and dK takes.
+  static constexpr int64_t kQueries = Engine::kFactorPanels * kCols;
 
   BackwardRun(const Tensor& query, const AttentionInputs& in, const AttentionGradients& g,
               const AttentionParams& params)
@@ -68,64 +79,68 @@ class BackwardRun {
         group_(query.size(1) / in.key.size(1)),
         size_(static_cast<size_t>(query.size(3))),
         value_size_(static_cast<size_t>(in.value.size(3))),
-        q_block_(Engine::PackedSize(kBackwardRows, size_)),
-        o_block_(Engine::PackedSize(kBackwardRows, value_size_)) {}
+        q_panel_(Engine::PanelSize(size_)),
+        o_panel_(Engine::PanelSize(value_size_)),
+        q_factor_(Engine::FactorSize(kQueries, size_)),
+        o_factor_(Engine::FactorSize(kQueries, value_size_)) {}
 
   void Run(const BackwardTask& task) {
     Reserve(*task.span);
     PackQueries(task);
-    for (int64_t j = task.first_key; j < task.end_key; j += kBackwardCols) {
-      const int64_t cols = std::min(kBackwardCols, task.end_key - j);
-      PackKeys(task, j, cols);
+    for (int64_t j = task.first_key; j < task.end_key; j += kBackwardKeys) {
+      const int64_t keys = std::min(kBackwardKeys, task.end_key - j);
+      PackKeys(task, j, keys);
       for (int64_t member = 0; member < group_; ++member)
-        for (int64_t i = 0; i < task.span->q_count; i += kBackwardRows)
-          Step(task, member, i, j, cols);
-      StoreKeys(task, j, cols);
+        for (int64_t i = 0; i < task.span->q_count; i += kQueries) Step(task, member, i, j, keys);
+      StoreKeys(task, j, keys);
     }
   }
 
+  // A panel's sums of dQᵀ: [size][kCols], whole vectors of size.
+  static int64_t PanelSums(int64_t size) {
+    constexpr auto kStep = static_cast<int64_t>(kLanes);
+    return (size + kStep - 1) / kStep * kStep * kCols;
+  }
+  static int64_t Panels(const AttentionSpan& span) { return (span.q_count + kCols - 1) / kCols; }
+
  private:
   static int64_t Blocks(const AttentionSpan& span) {
-    return (span.q_count + kBackwardRows - 1) / kBackwardRows;
+    return (span.q_count + kQueries - 1) / kQueries;
   }
 
   void Reserve(const AttentionSpan& span) {
-    const auto queries = static_cast<size_t>(group_ * span.q_count);
+    const auto panels = static_cast<size_t>(group_ * Panels(span));
     const auto blocks = static_cast<size_t>(group_ * Blocks(span));
-    constexpr size_t kTile = kBackwardRows * kBackwardCols;
-    const size_t spare = Engine::SpareSize(kBackwardCols, kBackwardRows);
-    const size_t kt = Engine::PackedSize(size_, kBackwardCols);
-    const size_t vt = Engine::PackedSize(value_size_, kBackwardCols);
-    const size_t k = Engine::PackedSize(kBackwardCols, size_);
-    constexpr size_t kElement = sizeof(Element);
-    const size_t bytes =
-        Carver::Bytes(queries * size_, kElement) + Carver::Bytes(queries * value_size_, kElement) +
-        Carver::Bytes(blocks * q_block_, kElement) + Carver::Bytes(blocks * o_block_, kElement) +
-        Carver::Bytes(queries, sizeof(float)) + 3 * Carver::Bytes(kTile, sizeof(float)) +
-        2 * Carver::Bytes(kTile, kElement) + Carver::Bytes(spare, kElement) +
-        Carver::Bytes(kt, kElement) + Carver::Bytes(vt, kElement) + Carver::Bytes(k, kElement) +
-        Carver::Bytes(kBackwardCols * (size_ + value_size_), sizeof(float));
+    constexpr size_t kPanel = kBackwardKeys * kCols, kTile = kBackwardKeys * kQueries;
+    const auto carve = [&](auto&& take) {
+      take(q_panels_, panels * q_panel_);
+      take(o_panels_, panels * o_panel_);
+      take(q_factors_, blocks * q_factor_);
+      take(o_factors_, blocks * o_factor_);
+      take(shared_, panels * kCols);
+      take(lse_, panels * kCols);
+      take(scores_, kTile);
+      take(gains_, kTile);
+      take(raw_, kPanel);
+      take(rows_, kPanel);
+      take(spare_, kTile);
+      take(k_rows_, kBackwardKeys * size_);
+      take(v_rows_, kBackwardKeys * value_size_);
+      take(k_values_, Engine::ValuesSize(kBackwardKeys, size_));
+      take(d_keys_, kBackwardKeys * size_);
+      take(d_values_, kBackwardKeys * value_size_);
+    };
+    size_t bytes = 0;
+    carve([&](auto*& piece, size_t count) { bytes += Carver::Bytes(count, sizeof(*piece)); });
     Carver carver(thread_scratch<std::byte>(Scratch::kAttentionGradients, bytes));
-    q_rows_ = carver.Take<Element>(queries * size_);
-    o_rows_ = carver.Take<Element>(queries * value_size_);
-    q_panels_ = carver.Take<Element>(blocks * q_block_);
-    o_panels_ = carver.Take<Element>(blocks * o_block_);
-    shared_ = carver.Take<float>(queries);
-    scores_ = carver.Take<float>(kTile);
-    gains_ = carver.Take<float>(kTile);
-    raw_ = carver.Take<float>(kTile);
-    weights_ = carver.Take<Element>(kTile);
-    d_scores_ = carver.Take<Element>(kTile);
-    spare_ = carver.Take<Element>(spare);
-    k_transposed_ = carver.Take<Element>(kt);
-    v_transposed_ = carver.Take<Element>(vt);
-    k_panels_ = carver.Take<Element>(k);
-    d_keys_ = carver.Take<float>(kBackwardCols * (size_ + value_size_));
-    d_values_ = d_keys_ + kBackwardCols * size_;
+    carve([&](auto*& piece, size_t count) {
+      piece = carver.Take<std::remove_reference_t<decltype(*piece)>>(count);
+    });
   }
 
-  // Queries and output gradients of the whole group, as rows and as panels; and what every weight
-  // of a row shares: out · dout - dlse.
+  // Queries and output gradients of the whole group, as panels and as factors; and what every
+  // weight of a query shares: out · dout - dlse, and the log-sum-exp in powers of two. Lanes
+  // without a query, and queries that see nothing, have an infinite one: weights of 0.
   void PackQueries(const BackwardTask& task) {
     const AttentionSpan& span = *task.span;
     for (int64_t member = 0; member < group_; ++member) {
@@ -133,21 +148,28 @@ class BackwardRun {
       const auto q = HeadOf<Source>(query_, span.batch, head, span.q_begin);
       const auto y = HeadOf<Source>(g_.output, span.batch, head, span.q_begin);
       const auto dy = HeadOf<Source>(g_.d_output, span.batch, head, span.q_begin);
-      const int64_t first = member * span.q_count;
-      CopyRows(q.data, q.stride, span.q_count, query_.size(3), q_rows_ + first * query_.size(3),
-               size_);
-      CopyRows(dy.data, dy.stride, span.q_count, in_.value.size(3),
-               o_rows_ + first * in_.value.size(3), value_size_);
-      for (int64_t i = 0; i < span.q_count; i += kBackwardRows) {
-        const auto rows = static_cast<size_t>(std::min(kBackwardRows, span.q_count - i));
-        const auto block = static_cast<size_t>(member * Blocks(span) + i / kBackwardRows);
-        Engine::Pack(q.row(i), q.stride, 1, rows, size_, q_panels_ + block * q_block_);
-        Engine::Pack(dy.row(i), dy.stride, 1, rows, value_size_, o_panels_ + block * o_block_);
+      for (int64_t i = 0; i < span.q_count; i += kCols) {
+        const auto rows = static_cast<size_t>(std::min(kCols, span.q_count - i));
+        const auto panel = static_cast<size_t>(member * Panels(span) + i / kCols);
+        Engine::PackQueries(q.row(i), q.stride, rows, size_, q_panels_ + panel * q_panel_);
+        Engine::PackQueries(dy.row(i), dy.stride, rows, value_size_, o_panels_ + panel * o_panel_);
       }
+      for (int64_t i = 0; i < span.q_count; i += kQueries) {
+        const auto rows = static_cast<size_t>(std::min(kQueries, span.q_count - i));
+        const auto block = static_cast<size_t>(member * Blocks(span) + i / kQueries);
+        Engine::PackFactor(q.row(i), q.stride, rows, size_, q_factors_ + block * q_factor_);
+        Engine::PackFactor(dy.row(i), dy.stride, rows, value_size_, o_factors_ + block * o_factor_);
+      }
+      const float* lse = LseOf(g_.lse, span, head);
       const float* d_lse = g_.d_lse.defined() ? LseOf(g_.d_lse, span, head) : nullptr;
-      for (int64_t i = 0; i < span.q_count; ++i)
-        shared_[first + i] =
-            RowDot(y.row(i), dy.row(i), in_.value.size(3)) - (d_lse != nullptr ? d_lse[i] : 0.0F);
+      const int64_t first = member * Panels(span) * kCols;
+      for (int64_t i = 0; i < Panels(span) * kCols; ++i) {
+        const bool seen = i < span.q_count && lse[i] != kMinusInfinity;
+        lse_[first + i] = seen ? lse[i] * kLog2E : -kMinusInfinity;
+        shared_[first + i] = seen ? RowDot(y.row(i), dy.row(i), in_.value.size(3)) -
+                                        (d_lse != nullptr ? d_lse[i] : 0.0F)
+                                  : 0.0F;
+      }
     }
   }
 
@@ -155,71 +177,75 @@ class BackwardRun {
     return input<float>(lse) + (span.batch * query_.size(1) + head) * query_.size(2) + span.q_begin;
   }
 
-  void PackKeys(const BackwardTask& task, int64_t j, int64_t cols) {
+  void PackKeys(const BackwardTask& task, int64_t j, int64_t keys) {
     const AttentionSpan& span = *task.span;
-    const auto n = static_cast<size_t>(cols);
     const auto k = HeadOf<Source>(in_.key, span.batch, task.key_head, span.k_begin + j);
     const auto v = HeadOf<Source>(in_.value, span.batch, task.key_head, span.k_begin + j);
-    Engine::Pack(k.data, 1, k.stride, size_, n, k_transposed_);
-    Engine::Pack(v.data, 1, v.stride, value_size_, n, v_transposed_);
-    Engine::Pack(k.data, k.stride, 1, n, size_, k_panels_);
-    std::fill(d_keys_, d_keys_ + n * size_, 0.0F);
-    std::fill(d_values_, d_values_ + n * value_size_, 0.0F);
+    CopyRows(k.data, k.stride, keys, in_.key.size(3), k_rows_, size_);
+    CopyRows(v.data, v.stride, keys, in_.value.size(3), v_rows_, value_size_);
+    Engine::PackValues(k.data, k.stride, keys, in_.key.size(3), k_values_);
+    std::fill_n(d_keys_, static_cast<size_t>(keys) * size_, 0.0F);
+    std::fill_n(d_values_, static_cast<size_t>(keys) * value_size_, 0.0F);
   }
 
-  void Step(const BackwardTask& task, int64_t member, int64_t i, int64_t j, int64_t cols) {
+  void Step(const BackwardTask& task, int64_t member, int64_t i, int64_t j, int64_t keys) {
     const AttentionSpan& span = *task.span;
-    const int64_t rows = std::min(kBackwardRows, span.q_count - i);
-    const KeyRange range = TileKeyRange(span, params_, i, rows);
-    if (range.end <= j || range.begin >= j + cols) return;
-    const ScoreTile tile{span, task.key_head * group_ + member, i, rows, j, cols};
-    const auto m = static_cast<size_t>(rows), n = static_cast<size_t>(cols);
-    const auto first = static_cast<size_t>(member * span.q_count + i);
-    const auto block = static_cast<size_t>(member * Blocks(span) + i / kBackwardRows);
-    Engine::Product(m, n, size_, q_rows_ + first * size_, size_, k_transposed_, scores_,
-                    kBackwardCols, false);
-    Engine::Product(m, n, value_size_, o_rows_ + first * value_size_, value_size_, v_transposed_,
-                    gains_, kBackwardCols, false);
-    const float* lse = LseOf(g_.lse, span, tile.head) + i;
-    const bool whole = WholeTileAllowed(tile, params_);
-    for (int64_t r = 0; r < rows; ++r)
-      Row(tile, r, lse[r], shared_[first + static_cast<size_t>(r)], whole);
-    Engine::ProductTransposed(n, value_size_, m, weights_, kBackwardCols,
-                              o_panels_ + block * o_block_, d_values_, value_size_, spare_);
-    Engine::ProductTransposed(n, size_, m, d_scores_, kBackwardCols, q_panels_ + block * q_block_,
-                              d_keys_, size_, spare_);
-    Engine::Product(m, size_, n, d_scores_, kBackwardCols, k_panels_, task.d_query + first * size_,
-                    size_, true);
+    const int64_t queries = std::min(kQueries, span.q_count - i);
+    const KeyRange range = TileKeyRange(span, params_, i, queries);
+    if (range.end <= j || range.begin >= j + keys) return;
+    keys = std::min(keys, range.end - j);  // those beyond the diagonal are none of this tile's
+    const auto m = static_cast<size_t>(keys), depth = static_cast<size_t>(queries);
+    size_t panels = 0;
+    for (int64_t p = 0; p < queries; p += kCols, ++panels) {
+      const auto panel = static_cast<size_t>(member * Panels(span) + (i + p) / kCols);
+      float* s = scores_ + panels * m * kCols;
+      float* g = gains_ + panels * m * kCols;
+      Engine::Scores(m, size_, k_rows_, size_, q_panels_ + panel * q_panel_, s);
+      Engine::Scores(m, value_size_, v_rows_, value_size_, o_panels_ + panel * o_panel_, g);
+      const int64_t rows = std::min(kCols, queries - p);
+      Differentiate({span, task.key_head * group_ + member, i + p, rows, j, keys}, panel, s, g);
+      Engine::AddValues(size_, m, k_values_, Engine::ValuesPitch(KeysPacked(task, j), size_), g,
+                        spare_,
+                        task.d_query + static_cast<int64_t>(panel) * PanelSums(query_.size(3)));
+    }
+    const auto block = static_cast<size_t>(member * Blocks(span) + i / kQueries);
+    Engine::AddFactor(m, value_size_, depth, Engine::Factor(m, panels, scores_, spare_),
+                      o_factors_ + block * o_factor_, d_values_);
+    Engine::AddFactor(m, size_, depth, Engine::Factor(m, panels, gains_, spare_),
+                      q_factors_ + block * q_factor_, d_keys_);
   }
 
-  // One row of a tile: weights (after dropout) and the gradients of the scores.
-  void Row(const ScoreTile& tile, int64_t r, float lse, float shared, bool whole) {
+  static size_t KeysPacked(const BackwardTask& task, int64_t j) {
+    return static_cast<size_t>(std::min(kBackwardKeys, task.end_key - j));
+  }
+
+  // A panel of scores into weights (after dropout), and of dO Vᵀ into the gradients of the scores.
+  void Differentiate(const ScoreTile& tile, size_t panel, float* s, float* g) {
     const hn::ScalableTag<float> d;
-    float* s = scores_ + r * kBackwardCols;
-    float* g = gains_ + r * kBackwardCols;
-    Element* w = weights_ + r * kBackwardCols;
-    Element* ds = d_scores_ + r * kBackwardCols;
-    if (lse == kMinusInfinity) {
-      MapRow(s, w, tile.cols, [&](auto, size_t) HWY_ATTR { return hn::Zero(d); });
-      MapRow(s, ds, tile.cols, [&](auto, size_t) HWY_ATTR { return hn::Zero(d); });
-      return;
-    }
-    if (params_.softcap > 0) std::copy(s, s + tile.cols, raw_);
-    if (!plain_) FinishRow(tile, in_, params_, r, s);
-    if (!whole) ForbidOutside(tile, params_, r, s);
+    const auto in_rows = [&](float* x, auto&& f)
+                             HWY_ATTR { InRows<kCols>(tile, x, rows_, kBackwardKeys, f); };
+    const auto drop = [&](int64_t r, float* row)
+                          HWY_ATTR { DropRow(tile, query_, in_.key, params_, r, row); };
+    const auto count = static_cast<size_t>(tile.cols) * kCols;
+    if (params_.softcap > 0) std::copy(s, s + count, raw_);
+    if (!plain_)
+      in_rows(s, [&](int64_t r, float* row) HWY_ATTR { FinishRow(tile, in_, params_, r, row); });
+    if (!WholeTileAllowed(tile, params_)) ForbidOutsideLanes<kCols>(tile, params_, s);
+    if (params_.dropout > 0) in_rows(g, drop);
     const auto scale = hn::Set(d, plain_ ? static_cast<float>(params_.scale) * kLog2E : kLog2E);
-    const auto shift = hn::Set(d, lse * kLog2E), common = hn::Set(d, shared);
-    if (params_.dropout > 0) DropRow(tile, query_, in_.key, params_, r, g);
-    MapRow(s, s, tile.cols, [&](auto v, size_t) HWY_ATTR {
-      return Exp2OfNonPositive(d, hn::MulSub(v, scale, shift));
-    });
-    MapRows(s, g, g, tile.cols,
-            [&](auto p, auto v) HWY_ATTR { return hn::Mul(p, hn::Sub(v, common)); });
-    if (params_.dropout > 0) DropRow(tile, query_, in_.key, params_, r, s);
-    if (g_.d_bias.defined()) AddBiasGradient(tile, r, g);
-    if (params_.softcap > 0) ApplyCapSlope(g, tile.cols);
-    MapRow(s, w, tile.cols, [](auto v, size_t) HWY_ATTR { return v; });
-    MapRow(g, ds, tile.cols, [](auto v, size_t) HWY_ATTR { return v; });
+    for (size_t v = 0; v < kCols; v += kLanes) {
+      const auto shift = hn::Load(d, lse_ + panel * kCols + v);
+      const auto common = hn::Load(d, shared_ + panel * kCols + v);
+      for (size_t at = v; at < count; at += kCols) {
+        const auto w = Exp2OfNonPositive<Element>(d, hn::MulSub(hn::Load(d, s + at), scale, shift));
+        hn::Store(w, d, s + at);
+        hn::Store(hn::Mul(w, hn::Sub(hn::Load(d, g + at), common)), d, g + at);
+      }
+    }
+    if (params_.dropout > 0) in_rows(s, drop);
+    if (g_.d_bias.defined())
+      in_rows(g, [&](int64_t r, float* row) HWY_ATTR { AddBiasGradient(tile, r, row); });
+    if (params_.softcap > 0) ApplyCapSlope(g, static_cast<int64_t>(count));
   }
 
   // d tanh: 1 - (capped / cap)², from the dot products that were kept.
@@ -269,36 +295,42 @@ class BackwardRun {
   const AttentionParams& params_;
   const bool plain_;
   const int64_t group_;
-  const size_t size_, value_size_, q_block_, o_block_;
+  const size_t size_, value_size_, q_panel_, o_panel_, q_factor_, o_factor_;
 
-  Element *q_rows_, *o_rows_, *q_panels_, *o_panels_;           // queries and output gradients
-  Element *k_transposed_, *v_transposed_, *k_panels_, *spare_;  // of the current keys
-  Element *weights_, *d_scores_;                                // of the current tile
-  float *scores_, *gains_, *raw_;                               // the same, in float32
-  float *shared_, *d_keys_, *d_values_;
+  Element *q_panels_, *o_panels_, *q_factors_, *o_factors_;  // queries and output gradients
+  Element *k_rows_, *v_rows_, *k_values_, *spare_;           // of the current keys
+  float *scores_, *gains_;                                   // of the current tile, [panel][keys]
+  float *raw_, *rows_;                                       // of the current panel
+  float *shared_, *lse_, *d_keys_, *d_values_;
 };
 
 // dq = scale times the sum of the tasks' shares, in their order.
-template <class Source>
+template <class Run, class Source>
 void AddQueryGradients(const Tensor& query, const AttentionInputs& in, const AttentionGradients& g,
                        const AttentionParams& params, const std::vector<BackwardTask>& tasks,
                        int64_t runs) {
   const hn::ScalableTag<float> d;
   const auto scale = hn::Set(d, static_cast<float>(params.scale));
   const int64_t group = query.size(1) / in.key.size(1), size = query.size(3);
+  const int64_t sums = Run::PanelSums(size), row = sums / Run::kCols;
   parallel_tasks(static_cast<int64_t>(tasks.size()) / runs, [&](int64_t number) HWY_ATTR {
     const BackwardTask& first = tasks[static_cast<size_t>(number * runs)];
     const AttentionSpan& span = *first.span;
-    for (int64_t run = 1; run < runs; ++run) {
-      const float* share = tasks[static_cast<size_t>(number * runs + run)].d_query;
-      MapRows(first.d_query, share, first.d_query, group * span.q_count * size,
-              [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
-    }
-    for (int64_t member = 0; member < group; ++member) {
+    float* rows = thread_scratch<float>(Scratch::kAttentionScores, static_cast<size_t>(sums));
+    for (int64_t panel = 0; panel < group * Run::Panels(span); ++panel) {
+      float* total = first.d_query + panel * sums;
+      for (int64_t run = 1; run < runs; ++run) {
+        const float* share = tasks[static_cast<size_t>(number * runs + run)].d_query;
+        MapRows(total, share + panel * sums, total, sums,
+                [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
+      }
+      TransposeTile(total, Run::kCols, row, Run::kCols, rows, row);
+      const int64_t member = panel / Run::Panels(span);
+      const int64_t i = panel % Run::Panels(span) * Run::kCols;
       const auto dq =
-          HeadOf<Source>(g.d_query, span.batch, first.key_head * group + member, span.q_begin);
-      for (int64_t i = 0; i < span.q_count; ++i)
-        MapRow(first.d_query + (member * span.q_count + i) * size, dq.row(i), size,
+          HeadOf<Source>(g.d_query, span.batch, first.key_head * group + member, span.q_begin + i);
+      for (int64_t r = 0; r < std::min<int64_t>(Run::kCols, span.q_count - i); ++r)
+        MapRow(rows + r * row, dq.row(r), size,
                [&](auto v, size_t) HWY_ATTR { return hn::Mul(v, scale); });
     }
   });
@@ -313,19 +345,19 @@ void Backward(const Tensor& query, const AttentionInputs& in, const AttentionGra
     BackwardRun<Engine, Source> run(query, in, g, params);
     for (size_t task : jobs[static_cast<size_t>(job)]) run.Run(tasks[task]);
   });
-  AddQueryGradients<Source>(query, in, g, params, tasks, runs);
+  AddQueryGradients<BackwardRun<Engine, Source>, Source>(query, in, g, params, tasks, runs);
 }
 
 void AttentionBackward(const Tensor& query, const AttentionInputs& in, const AttentionGradients& g,
                        const AttentionParams& params, const std::vector<BackwardTask>& tasks,
                        int64_t runs, const std::vector<std::vector<size_t>>& jobs) {
   if (query.dtype() == DType::kFloat32)
-    return Backward<Float32Engine, float>(query, in, g, params, tasks, runs, jobs);
+    return Backward<Float32Panels<kWide>, float>(query, in, g, params, tasks, runs, jobs);
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
   if (amx_bf16_usable())
-    return Backward<AmxEngine, hwy::bfloat16_t>(query, in, g, params, tasks, runs, jobs);
+    return Backward<AmxPanels, hwy::bfloat16_t>(query, in, g, params, tasks, runs, jobs);
 #endif
-  Backward<Float32Engine, hwy::bfloat16_t>(query, in, g, params, tasks, runs, jobs);
+  Backward<Float32Panels<kWide>, hwy::bfloat16_t>(query, in, g, params, tasks, runs, jobs);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -405,7 +437,7 @@ void attention_backward(const Tensor& query, const AttentionInputs& in, const At
         const int64_t step = (span.k_count + runs - 1) / runs;
         tasks.push_back({&span, head, std::min(span.k_count, run * step),
                          std::min(span.k_count, (run + 1) * step), nullptr});
-        floats += static_cast<size_t>(group * span.q_count * query.size(3));
+        floats += query_gradient_floats(span, group, query.size(3));
       }
   const auto memory = Storage::allocate(Device::kCpu, floats * sizeof(float));
   auto* at = reinterpret_cast<float*>(memory->data());
@@ -413,7 +445,7 @@ void attention_backward(const Tensor& query, const AttentionInputs& in, const At
                   [&](int64_t begin, int64_t end) { std::fill(at + begin, at + end, 0.0F); });
   for (BackwardTask& task : tasks) {
     task.d_query = at;
-    at += group * task.span->q_count * query.size(3);
+    at += query_gradient_floats(*task.span, group, query.size(3));
   }
   HWY_DYNAMIC_DISPATCH(AttentionBackward)
   (query, in, g, params, tasks, runs, jobs_for(tasks, g.d_bias));

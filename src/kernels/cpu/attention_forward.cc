@@ -14,258 +14,310 @@ HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 
-// A tile of scores. The rows are a multiple of the register tiles of both engines; the whole tile
-// (24 KiB and up) stays in the L2 cache between its two products.
-constexpr int64_t kQueryRows = 96;
-constexpr int64_t kKeyCols = 256;
+// Tile by tile, queries in the lanes (attention-inl.h):
+//   Sᵀ = K Qᵀ,  Wᵀ = 2^(scale · Sᵀ - highest),  Oᵀ += Vᵀ Wᵀ.
+// The engines take K (float32: V too) from where it lies.
 
-// The online softmax of one query row (Milakov and Gimelshein, 2018), in powers of two.
-struct RowState {
-  float highest = kMinusInfinity;  // of the scores so far, times log2 e
-  float sum = 0;                   // of 2^(score - highest)
-};
+// Scores of a tile: 16 KiB, which stay in the L1 cache from one product to the next.
+constexpr int64_t kTileScores = 4096;
+// Queries that a task takes past each tile of keys, which the L2 cache holds meanwhile.
+constexpr int64_t kTaskQueries = 128;
 
-// Keys and values of every key head, packed once and read by all queries that attend to them.
-// Memory linear in the number of keys.
-template <class Engine>
-class PackedKeys {
+// Keys and values as the engine multiplies them: from where they lie if it can, else from a copy
+// that is made once a call and read by all queries. Memory linear in the number of keys.
+template <class Engine, class Source>
+class KeyValues {
  public:
   using Element = typename Engine::Element;
+  static constexpr int64_t kTileKeys = kTileScores / Engine::kCols;
+  struct Rows {
+    const Element* data;
+    size_t ld;
+  };
 
-  PackedKeys(const Tensor& query, const AttentionInputs& in,
-             const std::vector<AttentionSpan>& spans)
-      : key_block_(Engine::PackedSize(static_cast<size_t>(query.size(3)), kKeyCols)),
-        value_block_(Engine::PackedSize(kKeyCols, static_cast<size_t>(in.value.size(3)))),
-        heads_(in.key.size(1)) {
+  KeyValues(const AttentionInputs& in, const std::vector<AttentionSpan>& spans)
+      : in_(in), spans_(spans) {
+    const auto size = static_cast<size_t>(in.key.size(3));
+    const auto value_size = static_cast<size_t>(in.value.size(3));
+    if (kCopiesKeys) key_block_ = kTileKeys * size;
+    if (kCopiesValues) value_block_ = Engine::ValuesSize(kTileKeys, value_size);
     int64_t blocks = 0;
     for (const AttentionSpan& span : spans) {
       first_block_.push_back(blocks);
-      blocks += BlocksOf(span) * heads_;
+      blocks += BlocksOf(span) * in.key.size(1);
     }
     const size_t elements = static_cast<size_t>(blocks) * (key_block_ + value_block_);
+    if (elements == 0) return;
     memory_ = Storage::allocate(Device::kCpu, elements * sizeof(Element));
+    for (size_t s = 0; s < spans.size(); ++s) Copy(s);
   }
 
-  static int64_t BlocksOf(const AttentionSpan& span) {
-    return (span.k_count + kKeyCols - 1) / kKeyCols;
+  // Keys from j on, which begins a tile, and their values.
+  Rows Keys(size_t s, int64_t head, int64_t j) const {
+    if constexpr (kCopiesKeys) {
+      return {Block(s, head, j / kTileKeys), static_cast<size_t>(in_.key.size(3))};
+    } else {
+      const auto key = HeadOf<Source>(in_.key, spans_[s].batch, head, spans_[s].k_begin + j);
+      return {key.data, static_cast<size_t>(key.stride)};
+    }
   }
-
-  Element* Keys(size_t span_index, const AttentionSpan& span, int64_t head, int64_t block) const {
-    const int64_t at = first_block_[span_index] + head * BlocksOf(span) + block;
-    return reinterpret_cast<Element*>(memory_->data()) +
-           static_cast<size_t>(at) * (key_block_ + value_block_);
-  }
-  Element* Values(size_t span_index, const AttentionSpan& span, int64_t head, int64_t block) const {
-    return Keys(span_index, span, head, block) + key_block_;
-  }
-
-  template <class Source>
-  void Pack(const AttentionInputs& in, const std::vector<AttentionSpan>& spans) {
-    const auto size = static_cast<size_t>(in.key.size(3));
-    const auto value_size = static_cast<size_t>(in.value.size(3));
-    for (size_t s = 0; s < spans.size(); ++s) {
-      const AttentionSpan& span = spans[s];
-      const int64_t blocks = BlocksOf(span);
-      parallel_tasks(blocks * heads_, [&](int64_t task) HWY_ATTR {
-        const int64_t head = task / blocks, block = task % blocks, j = block * kKeyCols;
-        const auto cols = static_cast<size_t>(std::min(kKeyCols, span.k_count - j));
-        const auto key = HeadOf<Source>(in.key, span.batch, head, span.k_begin + j);
-        const auto value = HeadOf<Source>(in.value, span.batch, head, span.k_begin + j);
-        Engine::Pack(key.data, 1, key.stride, size, cols, Keys(s, span, head, block));
-        Engine::Pack(value.data, value.stride, 1, cols, value_size, Values(s, span, head, block));
-      });
+  Rows Values(size_t s, int64_t head, int64_t j) const {
+    if constexpr (kCopiesValues) {
+      const auto count = static_cast<size_t>(std::min(kTileKeys, spans_[s].k_count - j));
+      return {Block(s, head, j / kTileKeys) + key_block_,
+              Engine::ValuesPitch(count, static_cast<size_t>(in_.value.size(3)))};
+    } else {
+      const auto value = HeadOf<Source>(in_.value, spans_[s].batch, head, spans_[s].k_begin + j);
+      return {value.data, static_cast<size_t>(value.stride)};
     }
   }
 
  private:
-  size_t key_block_, value_block_;
-  int64_t heads_;
+  static constexpr bool kCopiesKeys = !std::is_same_v<Element, Source>;
+  static constexpr bool kCopiesValues = kCopiesKeys || Engine::kPacksValues;
+
+  static int64_t BlocksOf(const AttentionSpan& span) {
+    return (span.k_count + kTileKeys - 1) / kTileKeys;
+  }
+
+  Element* Block(size_t s, int64_t head, int64_t block) const {
+    const int64_t at = first_block_[s] + head * BlocksOf(spans_[s]) + block;
+    return reinterpret_cast<Element*>(memory_->data()) +
+           static_cast<size_t>(at) * (key_block_ + value_block_);
+  }
+
+  void Copy(size_t s) {
+    const AttentionSpan& span = spans_[s];
+    const int64_t blocks = BlocksOf(span), size = in_.key.size(3);
+    parallel_tasks(blocks * in_.key.size(1), [&](int64_t task) HWY_ATTR {
+      const int64_t head = task / blocks, block = task % blocks, j = block * kTileKeys;
+      const int64_t count = std::min(kTileKeys, span.k_count - j);
+      const auto key = HeadOf<Source>(in_.key, span.batch, head, span.k_begin + j);
+      const auto value = HeadOf<Source>(in_.value, span.batch, head, span.k_begin + j);
+      Element* to = Block(s, head, block);
+      if (kCopiesKeys) CopyRows(key.data, key.stride, count, size, to, static_cast<size_t>(size));
+      Engine::PackValues(value.data, value.stride, count, in_.value.size(3), to + key_block_);
+    });
+  }
+
+  const AttentionInputs& in_;
+  const std::vector<AttentionSpan>& spans_;
+  size_t key_block_ = 0, value_block_ = 0;
   std::vector<int64_t> first_block_;
   std::shared_ptr<Storage> memory_;
 };
 
-// The largest of a row, four chains at a time: one would wait for itself.
-HWY_INLINE float TileRowMax(const float* s, int64_t cols) {
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto m0 = hn::Set(d, kMinusInfinity), m1 = m0, m2 = m0, m3 = m0;
-  int64_t j = 0;
-  for (; j + 4 * lanes <= cols; j += 4 * lanes) {
-    m0 = hn::Max(m0, hn::LoadU(d, s + j));
-    m1 = hn::Max(m1, hn::LoadU(d, s + j + lanes));
-    m2 = hn::Max(m2, hn::LoadU(d, s + j + 2 * lanes));
-    m3 = hn::Max(m3, hn::LoadU(d, s + j + 3 * lanes));
-  }
-  const auto most = hn::Max(hn::Max(m0, m1), hn::Max(m2, m3));
-  float highest = hn::GetLane(hn::MaxOfLanes(d, most));
-  if (j < cols) highest = std::max(highest, RowMax(s + j, cols - j));
-  return highest;
-}
-
-// Scores of a row into weights relative to the row's maximum so far; returns the factor by which
-// what was summed before must shrink. `scale` takes a score to powers of two.
-template <class Element>
-HWY_INLINE float SoftmaxRow(const float* s, int64_t cols, float scale, RowState& state,
-                            Element* weights) {
-  const hn::ScalableTag<float> d;
-  const float highest = std::max(state.highest, TileRowMax(s, cols) * scale);
-  if (highest == kMinusInfinity) {
-    MapRow(s, weights, cols, [&](auto, size_t) HWY_ATTR { return hn::Zero(d); });
-    return 1;
-  }
-  const auto factor = hn::Set(d, scale), shift = hn::Set(d, highest);
-  auto sum = hn::Zero(d);
-  MapRow(s, weights, cols, [&](auto v, size_t count) HWY_ATTR {
-    const auto w = Exp2OfNonPositive(d, hn::MulSub(v, factor, shift));
-    sum = hn::Add(sum, FirstOf(d, w, count));
-    return w;
-  });
-  const float shrink = state.highest == kMinusInfinity ? 0.0F : std::exp2(state.highest - highest);
-  state.sum = state.sum * shrink + SumLanes(d, sum);
-  state.highest = highest;
-  return shrink;
-}
-
-HWY_INLINE void ScaleRow(float* row, int64_t size, float factor) {
-  const hn::ScalableTag<float> d;
-  const auto by = hn::Set(d, factor);
-  MapRow(row, row, size, [&](auto v, size_t) HWY_ATTR { return hn::Mul(v, by); });
-}
-
-// One block of queries of one head against all its keys.
+// A block of queries of one head against all its keys.
 template <class Engine, class Source>
 class ForwardTask {
  public:
   using Element = typename Engine::Element;
+  using D = hn::ScalableTag<float>;
+  using V = hn::Vec<D>;
+  static constexpr int64_t kCols = Engine::kCols;
+  static constexpr int64_t kTileKeys = kTileScores / kCols;
+  static constexpr int64_t kPanels = kTaskQueries / kCols;
 
   ForwardTask(const Tensor& query, const AttentionInputs& in, const AttentionParams& params,
-              const PackedKeys<Engine>& packed)
+              const KeyValues<Engine, Source>& keys)
       : query_(query),
         in_(in),
         params_(params),
-        packed_(packed),
+        keys_(keys),
         plain_(PlainScores(in, params)),
         size_(query.size(3)),
-        value_size_(in.value.size(3)) {
-    constexpr size_t kTile = kQueryRows * kKeyCols;
-    scores_ = thread_scratch<float>(Scratch::kAttentionScores,
-                                    kTile + static_cast<size_t>(kQueryRows * value_size_));
-    sums_ = scores_ + kTile;
-    if constexpr (std::is_same_v<Element, float>) {
-      rows_ =
-          thread_scratch<Element>(Scratch::kAttentionRows, static_cast<size_t>(kQueryRows * size_));
-      weights_ = scores_;  // in place
-    } else {
-      rows_ = thread_scratch<Element>(Scratch::kAttentionRows,
-                                      kTile + static_cast<size_t>(kQueryRows * size_));
-      weights_ = rows_ + kQueryRows * size_;
-    }
+        value_size_(in.value.size(3)),
+        sums_size_(RoundUp(value_size_, kLanes) * kCols),
+        panel_size_(Engine::PanelSize(static_cast<size_t>(size_))) {
+    const int64_t row = std::max<int64_t>(kTileKeys, RoundUp(value_size_, kLanes));
+    scores_ = thread_scratch<float>(
+        Scratch::kAttentionScores,
+        static_cast<size_t>(kCols * (kTileKeys + row) + kPanels * sums_size_));
+    rows_ = scores_ + kTileKeys * kCols;
+    sums_ = rows_ + row * kCols;
+    panels_ =
+        thread_scratch<Element>(Scratch::kAttentionRows, kPanels * panel_size_ + kTileKeys * kCols);
+    spare_ = panels_ + kPanels * panel_size_;
   }
 
-  void Run(size_t span_index, const AttentionSpan& span, int64_t head, int64_t i, const Tensor& out,
+  void Run(size_t s, const AttentionSpan& span, int64_t head, int64_t i, const Tensor& out,
            const Tensor& lse) {
-    const int64_t rows = std::min(kQueryRows, span.q_count - i);
+    const int64_t rows = std::min(kTaskQueries, span.q_count - i);
     const int64_t key_head = head / (query_.size(1) / in_.key.size(1));
-    const auto q = HeadOf<Source>(query_, span.batch, head, span.q_begin + i);
-    CopyRows(q.data, q.stride, rows, size_, rows_, static_cast<size_t>(size_));
-    std::fill(states_, states_ + rows, RowState{});
-    std::fill(sums_, sums_ + rows * value_size_, 0.0F);
+    for (int64_t p = 0; p * kCols < rows; ++p) Begin(span, head, i + p * kCols, p);
     const KeyRange range = TileKeyRange(span, params_, i, rows);
-    for (int64_t block = range.begin / kKeyCols; block * kKeyCols < range.end; ++block) {
-      const int64_t j = block * kKeyCols, cols = std::min(kKeyCols, range.end - j);
-      Step({span, head, i, rows, j, cols}, packed_.Keys(span_index, span, key_head, block),
-           packed_.Values(span_index, span, key_head, block));
+    for (int64_t j = range.begin / kTileKeys * kTileKeys; j < range.end; j += kTileKeys) {
+      const auto keys = keys_.Keys(s, key_head, j), values = keys_.Values(s, key_head, j);
+      for (int64_t p = 0; p * kCols < rows; ++p) {
+        const KeyRange seen = panel_[p].range;
+        const int64_t cols = std::min(kTileKeys, seen.end - j);
+        if (cols <= 0 || seen.begin >= j + cols) continue;
+        Step({span, head, i + p * kCols, panel_[p].rows, j, cols}, p, keys, values);
+      }
     }
-    Finish(span, head, i, rows, out, lse);
+    for (int64_t p = 0; p * kCols < rows; ++p) Finish(span, head, i + p * kCols, p, out, lse);
   }
 
  private:
-  void Step(const ScoreTile& tile, const Element* keys, const Element* values) {
-    const auto rows = static_cast<size_t>(tile.rows), cols = static_cast<size_t>(tile.cols);
-    Engine::Product(rows, cols, static_cast<size_t>(size_), rows_, static_cast<size_t>(size_), keys,
-                    scores_, kKeyCols, /*accumulate=*/false);
-    const bool whole = WholeTileAllowed(tile, params_);
-    const float scale = plain_ ? static_cast<float>(params_.scale) * kLog2E : kLog2E;
-    for (int64_t i = 0; i < tile.rows; ++i) {
-      float* s = scores_ + i * kKeyCols;
-      if (!plain_) FinishRow(tile, in_, params_, i, s);
-      if (!whole) ForbidOutside(tile, params_, i, s);
-      const float shrink = SoftmaxRow(s, tile.cols, scale, states_[i], weights_ + i * kKeyCols);
-      if (shrink != 1) ScaleRow(sums_ + i * value_size_, value_size_, shrink);
-      if (params_.dropout > 0) Drop(tile, i);
+  using Rows = typename KeyValues<Engine, Source>::Rows;
+
+  // The queries of a panel and their online softmax (Milakov and Gimelshein, 2018), in powers of 2.
+  struct Panel {
+    int64_t rows;
+    KeyRange range;                    // of keys that at least one of them may see
+    alignas(64) float highest[kCols];  // of the scores so far, times log2 e
+    alignas(64) float sum[kCols];      // of 2^(score - highest)
+  };
+
+  void Begin(const AttentionSpan& span, int64_t head, int64_t i, int64_t p) {
+    Panel& panel = panel_[p];
+    panel.rows = std::min(kCols, span.q_count - i);
+    panel.range = TileKeyRange(span, params_, i, panel.rows);
+    std::fill(panel.highest, panel.highest + kCols, kMinusInfinity);
+    std::fill(panel.sum, panel.sum + kCols, 0.0F);
+    std::fill(sums_ + p * sums_size_, sums_ + (p + 1) * sums_size_, 0.0F);
+    const auto q = HeadOf<Source>(query_, span.batch, head, span.q_begin + i);
+    Engine::PackQueries(q.data, q.stride, static_cast<size_t>(panel.rows),
+                        static_cast<size_t>(size_), panels_ + static_cast<size_t>(p) * panel_size_);
+  }
+
+  void Step(const ScoreTile& tile, int64_t p, Rows keys, Rows values) {
+    const auto count = static_cast<size_t>(tile.cols);
+    float* sums = sums_ + p * sums_size_;
+    Engine::Scores(count, static_cast<size_t>(size_), keys.data, keys.ld,
+                   panels_ + static_cast<size_t>(p) * panel_size_, scores_);
+    if (!plain_)
+      InRows<kCols>(tile, scores_, rows_, kTileKeys,
+                    [&](int64_t i, float* s) HWY_ATTR { FinishRow(tile, in_, params_, i, s); });
+    if (!WholeTileAllowed(tile, params_)) ForbidOutsideLanes<kCols>(tile, params_, scores_);
+    Weigh(tile.cols, panel_[p], sums);
+    if (params_.dropout > 0)
+      InRows<kCols>(tile, scores_, rows_, kTileKeys, [&](int64_t i, float* w) HWY_ATTR {
+        DropRow(tile, query_, in_.key, params_, i, w);
+      });
+    Engine::AddValues(static_cast<size_t>(value_size_), count, values.data, values.ld, scores_,
+                      spare_, sums);
+  }
+
+  // Scores into weights relative to the highest score so far; what was summed before shrinks.
+  HWY_INLINE void Weigh(int64_t keys, Panel& panel, float* sums) {
+    const D d;
+    constexpr int64_t kVectors = kCols / kLanes;
+    V most[2][kVectors], sum[kVectors], shift[kVectors], shrink[kVectors];
+    const auto load = [&](int64_t j, int64_t v)
+                          HWY_ATTR { return hn::Load(d, scores_ + j * kCols + v * kLanes); };
+    for (int64_t v = 0; v < kVectors; ++v) most[0][v] = most[1][v] = load(0, v);
+    for (int64_t j = 1; j + 1 < keys; j += 2)  // two chains: one would wait for itself
+      for (int64_t u = 0; u < 2; ++u)
+        for (int64_t v = 0; v < kVectors; ++v) most[u][v] = hn::Max(most[u][v], load(j + u, v));
+    const V scale = hn::Set(d, plain_ ? static_cast<float>(params_.scale) * kLog2E : kLog2E);
+    bool grows = false;
+    for (int64_t v = 0; v < kVectors; ++v) {
+      const V last = hn::Max(most[1][v], load(keys - 1, v));
+      const V before = hn::Load(d, panel.highest + v * kLanes);
+      const V highest = hn::Max(before, hn::Mul(scale, hn::Max(most[0][v], last)));
+      hn::Store(highest, d, panel.highest + v * kLanes);
+      // Where nothing may be seen yet -inf - 0 gives the weight 0, and -inf - -inf would not.
+      shift[v] = hn::IfThenZeroElse(hn::Eq(highest, hn::Set(d, kMinusInfinity)), highest);
+      shrink[v] = Exp2OfNonPositive<Element>(d, hn::Sub(before, shift[v]));
+      grows |= !hn::AllTrue(d, hn::Eq(before, highest));
+      sum[v] = hn::Zero(d);
     }
-    const auto packed = static_cast<size_t>(std::min(kKeyCols, tile.span.k_count - tile.j));
-    const auto value_size = static_cast<size_t>(value_size_);
-    AddProductOfFirst<Engine>(rows, value_size, cols, packed, weights_, kKeyCols, values, sums_,
-                              value_size);
+    for (int64_t j = 0; j < keys; ++j)
+      for (int64_t v = 0; v < kVectors; ++v) {
+        const V w = Exp2OfNonPositive<Element>(d, hn::MulSub(load(j, v), scale, shift[v]));
+        hn::Store(w, d, scores_ + j * kCols + v * kLanes);
+        sum[v] = hn::Add(sum[v], w);
+      }
+    for (int64_t v = 0; v < kVectors; ++v) {
+      float* at = panel.sum + v * kLanes;
+      hn::Store(hn::MulAdd(hn::Load(d, at), shrink[v], sum[v]), d, at);
+    }
+    if (!grows) return;
+    for (int64_t r = 0; r < value_size_; ++r)
+      for (int64_t v = 0; v < kVectors; ++v) {
+        float* at = sums + r * kCols + v * kLanes;
+        hn::Store(hn::Mul(hn::Load(d, at), shrink[v]), d, at);
+      }
   }
 
-  void Drop(const ScoreTile& tile, int64_t i) {
-    alignas(64) float kept[kKeyCols];
-    MapRow(weights_ + i * kKeyCols, kept, tile.cols, [](auto v, size_t) HWY_ATTR { return v; });
-    DropRow(tile, query_, in_.key, params_, i, kept);
-    MapRow(kept, weights_ + i * kKeyCols, tile.cols, [](auto v, size_t) HWY_ATTR { return v; });
-  }
-
-  void Finish(const AttentionSpan& span, int64_t head, int64_t i, int64_t rows, const Tensor& out,
+  void Finish(const AttentionSpan& span, int64_t head, int64_t i, int64_t p, const Tensor& out,
               const Tensor& lse) {
-    const auto y = HeadOf<Source>(out, span.batch, head, span.q_begin + i);
+    const D d;
+    Panel& panel = panel_[p];
+    for (int64_t v = 0; v < kCols; v += kLanes) {
+      const V sum = hn::Load(d, panel.sum + v), highest = hn::Load(d, panel.highest + v);
+      const V one = hn::Set(d, 1.0F);
+      hn::Store(hn::MulAdd(highest, hn::Set(d, kLn2), Log(d, sum)), d, panel.highest + v);
+      hn::Store(hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(d)), hn::Div(one, sum)), d, panel.sum + v);
+    }
     float* l = output<float>(lse) + (span.batch * query_.size(1) + head) * query_.size(2) +
                span.q_begin + i;
-    const hn::ScalableTag<float> d;
-    for (int64_t r = 0; r < rows; ++r) {
-      const RowState& state = states_[r];
-      l[r] = (state.highest + std::log2(state.sum)) * kLn2;  // log2 0 = -inf
-      const auto by = hn::Set(d, state.sum == 0 ? 0.0F : 1.0F / state.sum);
-      MapRow(sums_ + r * value_size_, y.row(r), value_size_,
+    std::copy(panel.highest, panel.highest + panel.rows, l);
+    const int64_t row = RoundUp(value_size_, kLanes);
+    TransposeTile(sums_ + p * sums_size_, kCols, row, kCols, rows_, row);
+    const auto y = HeadOf<Source>(out, span.batch, head, span.q_begin + i);
+    for (int64_t r = 0; r < panel.rows; ++r) {
+      const V by = hn::Set(d, panel.sum[r]);
+      MapRow(rows_ + r * row, y.row(r), value_size_,
              [&](auto v, size_t) HWY_ATTR { return hn::Mul(v, by); });
     }
   }
 
+  static constexpr int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
   const Tensor& query_;
   const AttentionInputs& in_;
   const AttentionParams& params_;
-  const PackedKeys<Engine>& packed_;
+  const KeyValues<Engine, Source>& keys_;
   const bool plain_;
-  const int64_t size_, value_size_;
-  float* scores_;
-  float* sums_;       // of weighted values, [rows][value size]
-  Element* rows_;     // the queries
-  Element* weights_;  // [rows][kKeyCols]
-  RowState states_[kQueryRows];
+  const int64_t size_, value_size_, sums_size_;
+  const size_t panel_size_;
+  float* scores_;    // [keys][kCols], then the weights
+  float* rows_;      // the same as rows of queries, where something needs them; and the output
+  float* sums_;      // of weighted values, [panels][value size][kCols]
+  Element* panels_;  // the queries
+  Element* spare_;   // of AddValues
+  Panel panel_[kPanels];
 };
 
 template <class Engine, class Source>
 void Forward(const Tensor& query, const AttentionInputs& in, const Tensor& out, const Tensor& lse,
              const AttentionParams& params) {
+  using Task = ForwardTask<Engine, Source>;
   const std::vector<AttentionSpan> spans = attention_spans(query, in);
-  PackedKeys<Engine> packed(query, in, spans);
-  packed.template Pack<Source>(in, spans);
-  // Tasks: every block of queries of every head of every span. The last blocks of a causal span see
-  // the most keys and go first, so that no thread is left with a long one at the end.
+  const KeyValues<Engine, Source> keys(in, spans);
+  // Tasks: every block of queries of every head of every span. The blocks of a head follow each
+  // other, for they read the same keys; the last of a causal span see the most keys and go first,
+  // so that no thread is left with a long one at the end.
+  const auto blocks_of = [](const AttentionSpan& span) {
+    return (span.q_count + kTaskQueries - 1) / kTaskQueries;
+  };
   std::vector<int64_t> ends;
   int64_t tasks = 0;
-  for (const AttentionSpan& span : spans)
-    ends.push_back(tasks += query.size(1) * ((span.q_count + kQueryRows - 1) / kQueryRows));
-  parallel_tasks(tasks, [&](int64_t number) HWY_ATTR {
+  for (const AttentionSpan& span : spans) ends.push_back(tasks += query.size(1) * blocks_of(span));
+  parallel_tasks(tasks, [&](int64_t task) HWY_ATTR {
     [[maybe_unused]] const typename Engine::Scope scope;
-    const int64_t task = tasks - 1 - number;
     const auto s =
         static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), task) - ends.begin());
-    const int64_t within = task - (s == 0 ? 0 : ends[s - 1]);
-    ForwardTask<Engine, Source>(query, in, params, packed)
-        .Run(s, spans[s], within % query.size(1), within / query.size(1) * kQueryRows, out, lse);
+    const int64_t left = ends[s] - 1 - task, blocks = blocks_of(spans[s]);
+    Task(query, in, params, keys)
+        .Run(s, spans[s], left / blocks, left % blocks * kTaskQueries, out, lse);
   });
 }
 
 void Attention(const Tensor& query, const AttentionInputs& in, const Tensor& out, const Tensor& lse,
                const AttentionParams& params) {
-  if (query.dtype() == DType::kFloat32)
-    return Forward<Float32Engine, float>(query, in, out, lse, params);
+  const bool few = query.size(2) <= static_cast<int64_t>(kNarrow * kLanes);
+  if (query.dtype() == DType::kFloat32) {
+    if (few) return Forward<Float32Panels<kNarrow>, float>(query, in, out, lse, params);
+    return Forward<Float32Panels<kWide>, float>(query, in, out, lse, params);
+  }
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-  if (amx_bf16_usable()) return Forward<AmxEngine, hwy::bfloat16_t>(query, in, out, lse, params);
+  if (amx_bf16_usable()) return Forward<AmxPanels, hwy::bfloat16_t>(query, in, out, lse, params);
 #endif
-  Forward<Float32Engine, hwy::bfloat16_t>(query, in, out, lse, params);
+  if (few) return Forward<Float32Panels<kNarrow>, hwy::bfloat16_t>(query, in, out, lse, params);
+  Forward<Float32Panels<kWide>, hwy::bfloat16_t>(query, in, out, lse, params);
 }
 
 // Recomputed row by row: what is asked for is small.
