@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/mapped_file.h"
-#include "base/atomic_file.h"
 #include "image/codec.h"
 
 namespace glassformer {
