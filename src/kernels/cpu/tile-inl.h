@@ -306,11 +306,7 @@ inline HWY_NOINLINE void TileProduct(size_t m, size_t n, size_t k, const float* 
 // C[m × n] (+)= A · B, or Aᵀ · B with A stored [k × m], for one panel [k × n] of n = kWide vectors;
 // C without gaps. A panel of four vectors takes a tenth fewer instructions a multiply-add than the
 // kNr of PackPanels, which counts where another thread shares the core: then 78 % of the peak, not
-<<<<<<< HEAD
-// 73 %.
-=======
 // 72 %.
->>>>>>> attention
 template <size_t kWide, bool kTransposed>
 HWY_NOINLINE void PanelProduct(size_t m, size_t k, const float* HWY_RESTRICT a, size_t lda,
                                const float* HWY_RESTRICT panel, float* HWY_RESTRICT c,
