@@ -77,10 +77,11 @@ std::unique_ptr<Model> make_unigram(const JsonFields& fields) {
     vocabulary.add(one[0].get_ref<const std::string&>(), static_cast<uint32_t>(scores.size()));
     scores.push_back(one[1].get<double>());
   }
-  std::optional<uint32_t> unknown;
-  if (fields.has("unk_id")) unknown = token_id(fields.at("unk_id"), fields.where());
-  return std::make_unique<Unigram>(std::move(vocabulary), std::move(scores), unknown,
-                                   fields.boolean("byte_fallback", false), fields.where());
+  UnigramOptions options;
+  if (fields.has("unk_id")) options.unknown = token_id(fields.at("unk_id"), fields.where());
+  options.byte_fallback = fields.boolean("byte_fallback", false);
+  return std::make_unique<Unigram>(std::move(vocabulary), std::move(scores), std::move(options),
+                                   fields.where());
 }
 
 // Old files do not name the kind.
