@@ -1,7 +1,5 @@
 #include "base/json.h"
 
-#include <set>
-
 #include <fmt/format.h>
 
 #include "base/check.h"
@@ -10,38 +8,68 @@
 namespace glassformer {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr size_t kMaxDepth = 200;
 constexpr size_t kMaxFile = size_t{1} << 30;
 
-// Sees each event of the parser: depth and repeated keys are refused as they appear, so that a
-// hostile text costs no more than its own length.
-class Watch {
+// Builds the value as the parser reads it: depth and repeated keys are refused as they appear, so
+// that a hostile text costs no more than its own length.
+class Builder : public nlohmann::json_sax<Json> {
  public:
-  explicit Watch(std::string_view where) : where_(where) {}
+  explicit Builder(std::string_view where) : where_(where) {}
 
-  bool operator()(int depth, Json::parse_event_t event, Json& value) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-      case Json::parse_event_t::array_start:
-        require<FileError>(depth < kMaxDepth, "{}: JSON nests deeper than {} levels", where_,
-                           kMaxDepth);
-        if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-        break;
-      case Json::parse_event_t::object_end: keys_.pop_back(); break;
-      case Json::parse_event_t::key: {
-        const auto& key = value.get_ref<const std::string&>();
-        require<FileError>(keys_.back().insert(key).second, "{}: the key '{}' is there twice",
-                           where_, key);
-        break;
-      }
-      default: break;
-    }
+  Json result() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t& value) override { return add(std::move(value)); }
+  bool start_object(size_t) override { return open(Json::value_t::object); }
+  bool start_array(size_t) override { return open(Json::value_t::array); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    auto& object = open_.back()->get_ref<Json::object_t&>();
+    const auto [member, fresh] = object.emplace(std::move(name), nullptr);
+    require<FileError>(fresh, "{}: the key '{}' is there twice", where_, member->first);
+    member_ = &member->second;
     return true;
+  }
+  bool parse_error(size_t, const std::string&, const Json::exception& error) override {
+    throw FileError(fmt::format("{}: not JSON: {}", where_, error.what()));
   }
 
  private:
+  // The place of the next value: the member whose key was read, a new element, or the root.
+  template <class T>
+  Json& place(T&& value) {
+    if (open_.empty()) return root_ = Json(std::forward<T>(value));
+    if (open_.back()->is_object()) return *member_ = Json(std::forward<T>(value));
+    return open_.back()->get_ref<Json::array_t&>().emplace_back(std::forward<T>(value));
+  }
+  template <class T>
+  bool add(T&& value) {
+    place(std::forward<T>(value));
+    return true;
+  }
+  bool open(Json::value_t kind) {
+    require<FileError>(open_.size() < kMaxDepth, "{}: JSON nests deeper than {} levels", where_,
+                       kMaxDepth);
+    open_.push_back(&place(kind));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
   std::string_view where_;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+  Json root_;
+  // An open value stays where it is: only the innermost list or object grows.
+  std::vector<Json*> open_;
+  Json* member_ = nullptr;
 };
 
 bool is_whole(const Json& value) {
@@ -52,11 +80,9 @@ bool is_whole(const Json& value) {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view where) {
-  try {
-    return Json::parse(text.begin(), text.end(), Watch(where));
-  } catch (const Json::exception& error) {
-    throw FileError(fmt::format("{}: not JSON: {}", where, error.what()));
-  }
+  Builder builder(where);
+  Json::sax_parse(text.begin(), text.end(), &builder);
+  return builder.result();
 }
 
 Json read_json(const std::filesystem::path& path) {

@@ -31,9 +31,17 @@ std::string DecodeStream::add(int64_t id) {
   if (text.ends_with(kReplacement) && ids_.size() - shown_ < kMostHeld) return {};
   if (text.size() <= prefix_.size()) return {};
   std::string result = fresh(text);
-  ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(shown_));
+  // Of what is shown only the last part is kept, as context: it must be some text, because what
+  // comes first is decoded in another way (leading spaces go).
+  const std::vector<int64_t> recent(ids_.begin() + static_cast<std::ptrdiff_t>(shown_), ids_.end());
+  std::string recent_text = tokenizer_.decode(recent, skip_special_);
+  if (recent_text.empty()) {
+    prefix_ = text;
+  } else {
+    ids_ = recent;
+    prefix_ = std::move(recent_text);
+  }
   shown_ = ids_.size();
-  prefix_ = tokenizer_.decode(ids_, skip_special_);
   return result;
 }
 

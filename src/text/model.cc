@@ -9,9 +9,10 @@ namespace glassformer {
 namespace {
 
 uint32_t token_id(const Json& value, const std::string& where) {
-  require<FileError>(value.is_number_unsigned() && value.get<uint64_t>() <= UINT32_MAX - 1,
-                     "{}: a token's number must be a whole number below 2^32-1, found {}", where,
-                     describe(value));
+  if (!value.is_number_unsigned() || value.get<uint64_t>() >= UINT32_MAX)
+    throw FileError(
+        fmt::format("{}: a token's number must be a whole number below 2^32-1, found {}", where,
+                    describe(value)));
   return value.get<uint32_t>();
 }
 

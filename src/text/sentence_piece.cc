@@ -157,7 +157,6 @@ struct Table {
   std::vector<float> scores;
   uint32_t unknown = 0;
   float lowest = std::numeric_limits<float>::max();
-  float highest = std::numeric_limits<float>::lowest();
 };
 
 Table read_table(const SentencePieceSpec& spec, const std::string& where) {
@@ -176,10 +175,7 @@ Table read_table(const SentencePieceSpec& spec, const std::string& where) {
       table.unknown = static_cast<uint32_t>(i);
       has_unknown = true;
     }
-    if (piece.type == Type::kNormal) {
-      table.lowest = std::min(table.lowest, piece.score);
-      table.highest = std::max(table.highest, piece.score);
-    }
+    if (piece.type == Type::kNormal) table.lowest = std::min(table.lowest, piece.score);
   }
   require<FileError>(has_unknown, "{}: no piece is the unknown one", where);
   return table;
@@ -196,9 +192,9 @@ std::unique_ptr<Model> make_unigram(const SentencePieceSpec& spec, Table table,
   for (size_t i = 0; i < spec.pieces.size(); ++i) {
     const auto& piece = spec.pieces[i];
     options.hidden.push_back(piece.type != Type::kNormal && piece.type != Type::kUserDefined);
-    // So that one that the user defined is always chosen.
-    if (piece.type == Type::kUserDefined)
-      scores[i] = static_cast<float>(piece.text.size()) * table.highest - 0.1;
+    // A bonus for what the user defined: its length times the largest score, less 0.1. The library
+    // never finds a score above the smallest positive float that it begins with, so 0.1 remains.
+    if (piece.type == Type::kUserDefined) scores[i] = -0.1F;
   }
   return std::make_unique<Unigram>(std::move(table.vocabulary), std::move(scores),
                                    std::move(options), where);

@@ -28,9 +28,10 @@ constexpr std::array kRoles = {
 AddedToken read_token(const Json& value, const std::string& where) {
   if (value.is_string())
     return {.content = value.get<std::string>(), .normalized = false, .special = true};
-  std::vector<AddedToken> one = read_added_tokens(Json::array({value}), where);
-  one[0].special = true;
-  return std::move(one[0]);
+  AddedToken token = read_added_tokens(Json::array({value}), where)[0];
+  token.special = true;
+  token.normalized = JsonFields(value, where).boolean("normalized", false);
+  return token;
 }
 
 void read_roles(const Json& json, const std::string& where, TokenizerConfig& config) {

@@ -27,7 +27,7 @@ struct Truncation {
 
 // Fills up to `length` tokens, or to the longest of a batch where there is no length.
 struct Padding {
-  std::optional<size_t> length;
+  std::optional<size_t> length = {};
   size_t multiple_of = 0;  // lengths are rounded up to a multiple of it; 0 does not
   Side side = Side::kRight;
   int64_t id = 0;
