@@ -79,7 +79,8 @@ Json byte_bpe_json(Json vocabulary, Json merges, ByteBpeStyle style, bool prefix
   if (style == ByteBpeStyle::kQwen2) json["normalizer"] = {{"type", "NFC"}};
   const bool gpt2 = style == ByteBpeStyle::kGpt2 || style == ByteBpeStyle::kRoberta;
   json["pre_tokenizer"] =
-      gpt2 ? byte_level : split_json(style == ByteBpeStyle::kLlama3 ? kLlama3 : kQwen2);
+      gpt2 ? byte_level
+           : split_json(style == ByteBpeStyle::kLlama3 ? kLlama3Pattern : kQwen2Pattern);
   if (style == ByteBpeStyle::kRoberta && vocabulary.contains("<s>") && vocabulary.contains("</s>"))
     json["post_processor"] = {{"type", "RobertaProcessing"},
                               {"cls", {"<s>", vocabulary["<s>"]}},
