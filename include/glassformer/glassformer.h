@@ -23,4 +23,6 @@
 #include "glassformer/ops/ops.h"                 // IWYU pragma: export
 #include "glassformer/tensor/memory.h"           // IWYU pragma: export
 #include "glassformer/tensor/tensor.h"           // IWYU pragma: export
+#include "glassformer/text/chat_template.h"      // IWYU pragma: export
+#include "glassformer/text/decode_stream.h"      // IWYU pragma: export
 #include "glassformer/text/tokenizer.h"          // IWYU pragma: export

@@ -1,5 +1,7 @@
 #include "text/styles.h"
 
+#include "text/split.h"
+
 namespace glassformer {
 namespace {
 
@@ -25,13 +27,6 @@ Json split_json(std::string_view pattern) {
              {"trim_offsets", true},
              {"use_regex", false}}}}};
 }
-
-constexpr std::string_view kLlama3 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
-    R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kQwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
-    R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 }  // namespace
 
@@ -84,7 +79,8 @@ Json byte_bpe_json(Json vocabulary, Json merges, ByteBpeStyle style, bool prefix
   if (style == ByteBpeStyle::kQwen2) json["normalizer"] = {{"type", "NFC"}};
   const bool gpt2 = style == ByteBpeStyle::kGpt2 || style == ByteBpeStyle::kRoberta;
   json["pre_tokenizer"] =
-      gpt2 ? byte_level : split_json(style == ByteBpeStyle::kLlama3 ? kLlama3 : kQwen2);
+      gpt2 ? byte_level
+           : split_json(style == ByteBpeStyle::kLlama3 ? kLlama3Pattern : kQwen2Pattern);
   if (style == ByteBpeStyle::kRoberta && vocabulary.contains("<s>") && vocabulary.contains("</s>"))
     json["post_processor"] = {{"type", "RobertaProcessing"},
                               {"cls", {"<s>", vocabulary["<s>"]}},

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "glassformer/base/error.h"
 #include "support/throws.h"
+#include "text/shared_data.h"
 #include "text/text_checksum.h"
 #include "text/text_lines.h"
 
@@ -39,13 +40,8 @@ EncodeOptions all_of_it() {
   return options;
 }
 
-class TrainedTokenizers : public ::testing::TestWithParam<std::string> {};
-
-// Ids, offsets, masks, words, spellings and decoded text equal those of the `tokenizers` package on
-// 20,000 lines, for a tokenizer of every style.
-TEST_P(TrainedTokenizers, EqualThePackage) {
-  const Tokenizer tokenizer = Tokenizer::open(kFixtures / (GetParam() + ".tokenizer.json"));
-  const Json expected = read_json(kFixtures / (GetParam() + ".expected.json"));
+// Ids, offsets, masks, words, spellings and decoded text equal those of the `tokenizers` package.
+void expect_equal(const Tokenizer& tokenizer, const Json& expected) {
   const size_t singles = expected["lines"].size();
   constexpr size_t kBlock = 100;
   const std::vector<std::string> lines = text_lines(singles + expected["blocks"].size() * kBlock);
@@ -71,6 +67,20 @@ TEST_P(TrainedTokenizers, EqualThePackage) {
     check(block, expected["blocks"][b], singles + b * kBlock);
   }
   EXPECT_EQ(wrong, 0);
+}
+
+class TrainedTokenizers : public ::testing::TestWithParam<std::string> {};
+
+// On 20,000 lines, for a tokenizer of every style.
+TEST_P(TrainedTokenizers, EqualThePackage) {
+  expect_equal(Tokenizer::open(kFixtures / (GetParam() + ".tokenizer.json")),
+               read_json(kFixtures / (GetParam() + ".expected.json")));
+}
+
+TEST(Tokenizers, TheRealGpt2EqualsThePackage) {
+  const auto file = shared_data("tokenizers/gpt2/tokenizer.json");
+  if (!file) GTEST_SKIP() << "no tokenizers/gpt2; set GLASSFORMER_DATA";
+  expect_equal(Tokenizer::open(*file), read_json(kFixtures / "gpt2.shared.json"));
 }
 
 std::vector<std::string> trained_styles() {
