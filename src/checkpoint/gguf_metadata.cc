@@ -74,7 +74,7 @@ bool read_element(GgufReader& reader, uint32_t type, T& out) {
       } else if constexpr (std::is_integral_v<From>) {
         fits = std::in_range<T>(value);
       }
-      if (fits) out = static_cast<T>(value);
+      if (fits) out = static_cast<T>(value);  // NOLINT(bugprone-signed-char-misuse): int8_t counts
     });
     return fits;
   }

@@ -37,10 +37,9 @@ void run_over_pictures(
 
 Tensor picture_vectors(const TransformerOutput& output, bool normalize) {
   const NoGrad no_grad;
-  const Tensor vectors =
-      cast(output.pooler_output.defined() ? output.pooler_output
-                                          : select(output.last_hidden_state, 1, 0),
-           DType::kFloat32);
+  Tensor vectors = cast(output.pooler_output.defined() ? output.pooler_output
+                                                       : select(output.last_hidden_state, 1, 0),
+                        DType::kFloat32);
   if (!normalize) return vectors;
   return vectors / clamp(sqrt(sum(square(vectors), {-1}, true)), 1e-12, INFINITY);
 }

@@ -8,7 +8,7 @@ namespace {
 // The part of a model that a weight belongs to: "encoder.3.self_attention", "encoder.norm", "head".
 std::string part_of(const std::string& name) {
   const size_t first = name.find('.');
-  const std::string top = name.substr(0, first);
+  std::string top = name.substr(0, first);
   if (top != "encoder" && top != "decoder") return top;
   size_t end = name.find('.', first + 1);
   const bool numbered = name[first + 1] >= '0' && name[first + 1] <= '9';

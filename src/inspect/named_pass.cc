@@ -50,8 +50,7 @@ TransformerInput input_from(const Model& model, const NamedTensors& named) {
   const TensorOptions options = model.transformer().parameters().front().value.options();
   TransformerInput input;
   for (const auto& [name, tensor] : named) {
-    const auto* known = std::find_if(std::begin(kInputs), std::end(kInputs),
-                                     [&](const InputName& one) { return name == one.name; });
+    const auto* known = std::ranges::find(kInputs, name, &InputName::name);
     if (known == std::end(kInputs)) {
       std::vector<std::string> names;
       for (const InputName& one : kInputs) names.emplace_back(one.name);
