@@ -98,11 +98,13 @@ void complete(Tokenizer::Parts& parts, const TokenizerConfig& config) {
   std::vector<AddedToken> missing;
   for (const AddedToken& token : config.added)
     if (!parts.added.find(token.content)) missing.push_back(token);
-  for (const auto& [role, token] : config.roles)
-    if (!parts.added.find(token.content) &&
-        std::none_of(missing.begin(), missing.end(),
-                     [&](const AddedToken& one) { return one.content == token.content; }))
-      missing.push_back(token);
+  for (const auto& role : config.roles) {
+    const AddedToken& token = role.second;
+    const bool listed = std::any_of(missing.begin(), missing.end(), [&](const AddedToken& one) {
+      return one.content == token.content;
+    });
+    if (!listed && !parts.added.find(token.content)) missing.push_back(token);
+  }
   if (!missing.empty()) parts.added.add(missing, model, parts.normalizer.get());
   const auto find = [&](std::string_view token) -> std::optional<int64_t> {
     if (const auto id = parts.added.find(token)) return *id;
