@@ -155,7 +155,7 @@ TEST(Model, RunsInBFloat16) {
       size = std::max(size, std::abs(exact[i]));
       error = std::max(error, std::abs(exact[i] - rounded[i]));
     }
-    EXPECT_LT(error / size, 0.04) << name;  // measured: at most 0.02
+    EXPECT_LT(error / size, 0.04) << name;  // measured: at most 0.027
     std::cout << name << ": bfloat16 off by " << error / size << " of the largest logit\n";
   }
 }
