@@ -133,9 +133,19 @@ class Commands(unittest.TestCase):
         self.output("embed", model, *lines, "--output", self.folder / "e.safetensors")
         self.assertEqual(read_safetensors(self.folder / "e.safetensors")["embeddings"][0], [3, 24])
 
+    def test_tokenize_goes_both_ways(self):
+        model = MODELS / "bert-sequence"
+        ids = self.output("tokenize", model, "--json", stdin="The sun shines\nhot ice\n")
+        self.assertEqual([json.loads(line) for line in ids.splitlines()],
+                         [[2, 5, 6, 19, 16, 3], [2, 8, 10, 3]])
+        self.assertEqual(self.output("tokenize", model, "--no-special", "ice"), "10\tice\t0\t3\n\n")
+        text = self.output("tokenize", model, "--decode", "--no-special", stdin=ids)
+        self.assertEqual(text, "the sun shines\nhot ice\n")
+
     def test_failures_say_what_was_expected(self):
         bert = MODELS / "bert-sequence"
         self.assert_fails(2, "subcommand", arguments=[])
+        self.assert_fails(2, "no command 'tokenise'", "'tokenize'", arguments=["tokenise"])
         self.assert_fails(2, "--tune", arguments=["info", bert, "--tune"])
         self.assert_fails(2, "--dtype", arguments=["classify", bert, "x", "--dtype", "int3"])
         self.assert_fails(1, "found neither", arguments=["info", self.folder / "none"])

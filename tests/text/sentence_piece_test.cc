@@ -7,9 +7,9 @@
 
 #include "base/json.h"
 #include "glassformer/base/error.h"
+#include "glassformer/decoding/model_tokenizer.h"
 #include "glassformer/text/tokenizer.h"
 #include "support/throws.h"
-#include "text/gguf_vocabulary.h"
 #include "text/shared_data.h"
 #include "text/text_checksum.h"
 #include "text/text_lines.h"
@@ -61,7 +61,7 @@ TEST_P(GgufVocabularies, GiveTheirIds) {
   const auto folder = shared_data("tokenizers/gguf-vocab");
   if (!folder) GTEST_SKIP() << "no tokenizers/gguf-vocab; set GLASSFORMER_DATA";
   const fs::path file = *folder / (std::string(GetParam()) + ".gguf");
-  const Tokenizer tokenizer = Tokenizer::from_vocabulary(read_gguf_vocabulary(file), file.string());
+  const Tokenizer tokenizer = open_tokenizer(file);
   std::stringstream input;
   input << std::ifstream(file.string() + ".inp").rdbuf();
   std::string rest = input.str();
