@@ -19,7 +19,8 @@ class Goal:
         return value <= self.bound if self.at_most else value >= self.bound
 
     def __str__(self):
-        return f"{self.what} {'≤' if self.at_most else '≥'} {self.bound:.2g}"
+        bound = f"{self.bound:.2f}".rstrip("0").rstrip(".")
+        return f"{self.what} {'≤' if self.at_most else '≥'} {bound}"
 
 
 @dataclasses.dataclass
@@ -139,6 +140,21 @@ def memory_cases(rows, classes_rows):
                     goals=[Goal("share of bandwidth", 1 / 1.3), FASTER])
 
 
+def model_cases(quick):
+    """Whole models in float32; models.py measures bfloat16 beside it."""
+    bert = [(batch, length) for batch in (1, 8) for length in (128, 512)]
+    for batch, length in bert[:1] if quick else bert:
+        yield model_case("bert-base", "input_ids", f"{batch}x{length}",
+                         lambda torch, b=batch, n=length: torch.randint(0, 30522, (b, n)))
+    for batch in (1,) if quick else (1, 8):
+        yield model_case("vit-b16", "pixel_values", f"{batch}", normal(batch, 3, 224, 224))
+
+
+def model_case(model, name, size, make):
+    return Case(name=f"model/{model}/{size}", op="model", dtype=F32, make=make_all([make]),
+                torch=None, args={"folder": model, "input": name, "dtype": F32})
+
+
 def nn(torch):
     return torch.nn.functional
 
@@ -148,6 +164,14 @@ def all_cases(quick):
     yield from linear_cases()
     yield from attention_cases(lengths)
     yield from memory_cases(8192 if quick else 65536, 512 if quick else 2048)
+    yield from model_cases(quick)
+
+
+def make_inputs(torch, case):
+    """The case's inputs; a scalar gradient stays float32, which is what a loss of ours is."""
+    torch.manual_seed(2017)
+    return [x.to(getattr(torch, case.dtype)) if x.is_floating_point() and x.dim() else x
+            for x in case.make(torch)]
 
 
 def needed_seconds(case, ceilings):
@@ -165,6 +189,8 @@ def largest_difference(found, expected):
     """Over lists of tensors: the largest |found - expected| over the tensor's largest |expected|."""
     worst = 0.0
     for one, other in zip(found, expected, strict=True):
+        if one.shape != other.shape:
+            return math.inf
         one, other = one.detach().double(), other.detach().double()
         difference = (one - other).abs().max().item() / (other.abs().max().item() or 1.0)
         worst = max(worst, math.inf if math.isnan(difference) else difference)

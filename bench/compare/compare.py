@@ -1,7 +1,7 @@
-"""Measures Glassformer side by side with PyTorch, in one run.
+"""Measures Glassformer side by side with PyTorch and, on whole models, ONNX Runtime, in one run.
 
-Both work on the same numbers with the same number of threads; their results are compared before
-anything is timed; repetitions take turns, so that what else the machine does falls on both. Medians
+All work on the same numbers with the same number of threads; their results are compared before
+anything is timed; repetitions take turns, so that what else the machine does falls on all. Medians
 after a warm-up. The machine's own ceilings are measured first, in the same run.
 
 Exit status: 0, or 1 where results disagree. Goals that are missed are marked and do not fail.
@@ -11,19 +11,15 @@ import argparse
 import fnmatch
 import json
 import os
-import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import cases
+import models
 import peer_probe
 import report
 import sides
-
-PAUSE = 0.005  # seconds; a side's threads spin for a moment after their work
-BURST = 0.02   # seconds of one turn, at least: short cases are repeated within it
 
 
 def parse_arguments():
@@ -39,7 +35,7 @@ def parse_arguments():
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--threads", type=int, default=2, help="threads of each side (default 2)")
     parser.add_argument("--update", action="store_true",
-                        help="write the table into docs/performance.md")
+                        help="write the tables into docs/performance.md")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2],
                         help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -75,13 +71,6 @@ def warn_if_busy():
               "say little", file=sys.stderr)
 
 
-def make_inputs(torch, case):
-    """The case's inputs; a scalar gradient stays float32, which is what a loss of ours is."""
-    torch.manual_seed(2017)
-    return [x.to(getattr(torch, case.dtype)) if x.is_floating_point() and x.dim() else x
-            for x in case.make(torch)]
-
-
 def validate(case, inputs, ours, theirs):
     """Compares our results with torch's and, where they differ, with torch's in float64."""
     for found, expected in zip(ours, theirs, strict=True):
@@ -97,31 +86,50 @@ def validate(case, inputs, ours, theirs):
               f"ours by {worst:.2g}", file=sys.stderr)
 
 
-def take_turns(ours, theirs, turns):
-    """Medians of both, in seconds."""
-    bursts = {}
-    for side in (ours, theirs):
-        warm = min(side.run(2))
-        bursts[side] = max(1, min(20, int(BURST / max(warm, 1e-6))))
-    times = {ours: [], theirs: []}
-    for turn in range(turns):
-        for side in ((ours, theirs) if turn % 2 else (theirs, ours)):
-            time.sleep(PAUSE)
-            times[side].append(statistics.median(side.run(bursts[side])))
-    return statistics.median(times[ours]), statistics.median(times[theirs])
-
-
 def measure(case, torch, ours, theirs, ceilings, turns):
-    inputs = make_inputs(torch, case)
+    inputs = cases.make_inputs(torch, case)
     result = report.Result(case)
     try:
         validate(case, inputs, ours.load(case, inputs), theirs.load(case, inputs))
-        result.ours, result.torch = take_turns(ours, theirs, turns)
+        result.ours, result.torch = sides.take_turns([ours, theirs], turns)
         result.needed = cases.needed_seconds(case, ceilings)
         result.peak_bytes = ours.peak_bytes
     except sides.Failed as failure:
         result.failure = str(failure)
     return result
+
+
+def told(results):
+    """The results as they come, each said on the terminal."""
+    for result in results:
+        print(report.line(result), file=sys.stderr)
+        yield result
+
+
+def compare_ops(chosen, torch, peer, arguments):
+    """(results, their table)."""
+    print("measuring the machine", file=sys.stderr)
+    ceilings = measure_ceilings(arguments.root, arguments.threads)
+    theirs = sides.Torch(torch, arguments.threads)
+    turns = 5 if arguments.quick else 11
+    with sides.Driver(torch, [program(arguments.root, "glassformer_compare")],
+                      arguments.threads) as ours:
+        results = list(told(measure(case, torch, ours, theirs, ceilings, turns)
+                            for case in chosen))
+    return results, report.markdown(results, ceilings, peer, arguments.quick)
+
+
+def compare_models(chosen, torch, peer, arguments):
+    """(results, their table)."""
+    import onnxruntime
+
+    driver = program(arguments.root, "glassformer_compare")
+    folder = models.prepare(arguments.root / "build/compare-models", chosen)
+    results = list(told(models.measure(
+        case, folder, torch, driver, arguments.threads, 3 if arguments.quick else 11)
+        for case in chosen))
+    peers = f"{peer}; ONNX Runtime {onnxruntime.__version__}"
+    return results, report.model_markdown(results, peers, arguments.threads, arguments.quick)
 
 
 def main():
@@ -136,28 +144,19 @@ def main():
     import torch  # Reads the variable when it is loaded.
 
     warn_if_busy()
-    print("measuring the machine", file=sys.stderr)
-    ceilings = measure_ceilings(arguments.root, arguments.threads)
-    ours = sides.Ours(torch, program(arguments.root, "glassformer_compare"), arguments.threads)
-    theirs = sides.Torch(torch, arguments.threads)
-    results = []
-    for case in chosen:
-        if case.op not in ours.cases:
-            print(f"{case.name}: not in this build, left out", file=sys.stderr)
-            continue
-        result = measure(case, torch, ours, theirs, ceilings, 5 if arguments.quick else 11)
-        print(report.line(result), file=sys.stderr)
-        results.append(result)
-    ours.close()
-
     peer = f"PyTorch {torch.__version__}"
     if level:
         peer += (f" with {peer_probe.VARIABLE}={level}: beyond that it ends with an illegal "
                  "instruction on this machine")
-    text = report.markdown(results, ceilings, peer, arguments.quick)
-    print(text)
+    results, texts = [], {}
+    for kind, compare in (("ops", compare_ops), ("models", compare_models)):
+        wanted = [case for case in chosen if (case.op == "model") == (kind == "models")]
+        if wanted:
+            found, texts[kind] = compare(wanted, torch, peer, arguments)
+            results += found
+    print("\n\n".join(texts.values()))
     if arguments.update:
-        report.update(arguments.root / "docs/performance.md", text)
+        report.update(arguments.root / "docs/performance.md", texts)
     return 1 if any(result.failure for result in results) else 0
 
 

@@ -9,9 +9,10 @@
 // "peak_bytes": n, "outputs": [{"path", "shape", "dtype"}]}; peak_bytes is what the run needed
 // beside its inputs. A line without "case" runs the current one again; without "outputs" nothing is
 // written. Files are raw little-endian numbers. With "grad", the inputs whose gradients are wanted,
-// the last input is the gradient of the result, and only the backward is timed. {"list": true}
-// answers
-// {"cases": [...]}. Whatever goes wrong is answered as {"error": "..."}.
+// the last input is the gradient of the result, and only the backward is timed. Whatever goes wrong
+// is answered as {"error": "..."}. The case "model" opens a Hugging Face folder: its args are
+// {"folder", "dtype", "input"}, the last being the name of its one input, and its result is the
+// last hidden state.
 
 #include <chrono>
 #include <fstream>
@@ -62,6 +63,14 @@ const std::map<std::string, Op>& ops() {
        [](const Inputs& in, const json&) { return [=] { return log_softmax(in[0]); }; }},
       {"cross_entropy",
        [](const Inputs& in, const json&) { return [=] { return cross_entropy(in[0], in[1]); }; }},
+      {"model",
+       [](const Inputs& in, const json& args) {
+         const auto dtype = dtype_from_name(args.at("dtype").get<std::string>());
+         const Model model = Model::open(args.at("folder").get<std::string>(), {.dtype = dtype});
+         TransformerInput input;
+         (args.at("input") == "pixel_values" ? input.pixel_values : input.input_ids) = in[0];
+         return [=] { return model(input).last_hidden_state; };
+       }},
   };
   return table;
 }
@@ -94,8 +103,9 @@ json write_tensor(const Tensor& x_in, const std::string& path) {
 class Case {
  public:
   explicit Case(const json& request) {
-    const auto found = ops().find(request.at("case").get<std::string>());
-    if (found == ops().end()) throw UnsupportedError("expected a case of {\"list\": true}");
+    const auto name = request.at("case").get<std::string>();
+    const auto found = ops().find(name);
+    if (found == ops().end()) throw UnsupportedError("case " + name + " is not in this build");
     for (const json& file : request.at("inputs")) inputs_.push_back(read_tensor(file));
     wanted_ = request.value("grad", std::vector<size_t>());
     if (!wanted_.empty()) {
@@ -139,11 +149,6 @@ class Case {
 };
 
 json answer(const json& request, std::unique_ptr<Case>& current) {
-  if (request.contains("list")) {
-    json names = json::array();
-    for (const auto& [name, op] : ops()) names.push_back(name);
-    return {{"cases", names}};
-  }
   if (request.contains("case")) {
     current.reset();
     release_cached_memory(Device::kCpu);

@@ -5,8 +5,6 @@ import re
 
 import cases
 
-BEGIN, END = "<!-- compare:begin -->", "<!-- compare:end -->"
-
 
 @dataclasses.dataclass
 class Result:
@@ -25,13 +23,48 @@ class Result:
     def share(self):
         return self.needed / self.ours
 
+    def summary(self):
+        return (f"ours {self.ours * 1e3:.3f} ms, torch {self.torch * 1e3:.3f} ms, "
+                f"ratio {self.ratio:.2f}, share {self.share:.0%}")
+
+
+MODEL_SIDES = ["ours", "torch", "onnxruntime", "ours bfloat16", "torch bfloat16"]
+
+
+@dataclasses.dataclass
+class ModelResult:
+    """A whole model; the figures are by side."""
+    case: cases.Case
+    seconds: dict = dataclasses.field(default_factory=dict)
+    resident: dict = dataclasses.field(default_factory=dict)    # bytes, at most
+    difference: dict = dataclasses.field(default_factory=dict)  # from torch in float32
+    failure: str = ""
+
+    @property
+    def ratio(self):
+        return min(self.seconds["torch"], self.seconds["onnxruntime"]) / self.seconds["ours"]
+
+    @property
+    def speed_up(self):
+        return self.seconds["ours"] / self.seconds["ours bfloat16"]
+
+    def goals(self):
+        smallest = min(self.resident["torch"], self.resident["onnxruntime"])
+        return [(cases.Goal("best peer/ours", 1.15), self.ratio),
+                (cases.Goal("bfloat16 speed-up", 1.6), self.speed_up),
+                (cases.Goal("memory, ours/smallest peer", 1.0, at_most=True),
+                 self.resident["ours"] / smallest)]
+
+    def summary(self):
+        times = ", ".join(f"{side} {self.seconds[side] * 1e3:.1f} ms" for side in MODEL_SIDES)
+        return f"{times}; best peer/ours {self.ratio:.2f}, speed-up {self.speed_up:.2f}"
+
 
 def line(result):
     """One case, for the terminal."""
     if result.failure:
         return f"{result.case.name}: FAILED: {result.failure}"
-    return (f"{result.case.name}: ours {result.ours * 1e3:.3f} ms, torch {result.torch * 1e3:.3f} ms, "
-            f"ratio {result.ratio:.2f}, share {result.share:.0%}")
+    return f"{result.case.name}: {result.summary()}"
 
 
 def mark(goal, value):
@@ -98,12 +131,35 @@ def markdown(results, ceilings, peer, quick):
     return "\n".join(text)
 
 
-def update(page, text):
-    """Puts the table between the markers of the page."""
+def model_row(result):
+    name = result.case.name.removeprefix("model/")
+    if result.failure:
+        return f"| {name} |{' |' * 9} FAILED: {result.failure} |"
+    shown = [f"{result.seconds[side] * 1e3:.1f}" for side in MODEL_SIDES]
+    difference = " / ".join(f"{result.difference[side]:.1e}" for side in ("ours", "ours bfloat16"))
+    peaks = " / ".join(f"{result.resident[side] / 2**20:.0f}" for side in MODEL_SIDES)
+    goals = "; ".join(mark(goal, value) for goal, value in result.goals())
+    return (f"| {name} | {' | '.join(shown[:3])} | {result.ratio:.2f} | {' | '.join(shown[3:])} | "
+            f"{result.speed_up:.2f} | {peaks} | {difference} | {goals} |")
+
+
+def model_markdown(results, peers, threads, quick):
+    text = [f"{threads} threads. Peers: {peers}.{' A quick run.' if quick else ''}", "",
+            "| model, batch × length | ours, ms | torch | onnxruntime | best peer / ours | "
+            "ours bfloat16 | torch bfloat16 | our float32 / bfloat16 | peak resident, MiB, in the "
+            "order of the times | our difference, float32 / bfloat16 | goals |",
+            "| --- |" + " ---: |" * 9 + " --- |"]
+    return "\n".join(text + [model_row(result) for result in results])
+
+
+def update(page, texts):
+    """Puts each text between the page's markers of its name."""
     content = page.read_text(encoding="utf-8")
-    if BEGIN not in content or END not in content:
-        raise SystemExit(f"error: {page}: expected the lines {BEGIN} and {END}")
-    block = f"{BEGIN}\n\n{text}\n\n{END}"
-    content = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, content,
-                     flags=re.DOTALL)
+    for name, text in texts.items():
+        begin, end = f"<!-- compare-{name}:begin -->", f"<!-- compare-{name}:end -->"
+        if begin not in content or end not in content:
+            raise SystemExit(f"error: {page}: expected the lines {begin} and {end}")
+        block = f"{begin}\n\n{text}\n\n{end}"
+        content = re.sub(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _, b=block: b, content,
+                         flags=re.DOTALL)
     page.write_text(content, encoding="utf-8")

@@ -1,37 +1,50 @@
-"""The two sides of a case: torch in this process, ours in a driver that answers JSON lines."""
+"""The sides of a case: torch in this process, and programs that answer JSON lines: ours, and peers."""
 
 import json
 import os
+import re
+import statistics
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 
+PAUSE = 0.005  # seconds; a side's threads spin for a moment after their work
+BURST = 0.02   # seconds of one turn, at least: short cases are repeated within it
+
+
 class Failed(Exception):
     """A side could not run the case."""
 
 
-class Ours:
-    """Talks to glassformer_compare (bench/compare/ours.cc)."""
+class Driver:
+    """Talks to a program that answers as bench/compare/ours.cc says."""
 
-    def __init__(self, torch, program, threads):
+    def __init__(self, torch, command, threads):
         self.torch = torch
         shared = Path("/dev/shm")  # memory, where there is such a folder: inputs are large
         self.folder = tempfile.TemporaryDirectory(
             prefix="glassformer-compare-", dir=shared if os.access(shared, os.W_OK) else None)
         self.process = subprocess.Popen(
-            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, "OMP_NUM_THREADS": str(threads)})
-        self.cases = set(self.ask({"list": True})["cases"])
         self.peak_bytes = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.folder.cleanup()
 
     def ask(self, request):
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"error: glassformer_compare died, status {self.process.wait()}")
+            raise SystemExit(f"error: {self.process.args[0]} died, status {self.process.wait()}")
         reply = json.loads(line)
         if "error" in reply:
             raise Failed(reply["error"])
@@ -65,10 +78,10 @@ class Ours:
         x = self.torch.frombuffer(content, dtype=getattr(self.torch, file["dtype"]))
         return x.reshape(file["shape"])
 
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.folder.cleanup()
+    def resident_bytes(self):
+        """The most memory that the process has held so far, mapped files among it."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) * 1024
 
 
 class Torch:
@@ -106,3 +119,15 @@ def exact(case, inputs):
 
     side = Torch(torch, torch.get_num_threads())
     return side.load(case, [x.detach().double() if x.is_floating_point() else x for x in inputs])
+
+
+def take_turns(those, turns):
+    """The median of each side, in seconds."""
+    bursts = [max(1, min(20, int(BURST / max(min(side.run(2)), 1e-6)))) for side in those]
+    times = [[] for _ in those]
+    for turn in range(turns):
+        order = list(zip(those, bursts, times))
+        for side, burst, own in order if turn % 2 else reversed(order):
+            time.sleep(PAUSE)
+            own.append(statistics.median(side.run(burst)))
+    return [statistics.median(own) for own in times]

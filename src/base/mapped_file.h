@@ -21,4 +21,7 @@ class MappedFile {
   size_t bytes_ = 0;
 };
 
+// Lets the system take back the whole pages within a part of a mapped file.
+void give_back_mapped_pages(const std::byte* data, size_t bytes);
+
 }  // namespace glassformer

@@ -11,6 +11,7 @@
 #include "cli/model_options.h"
 #include "cli/picture_input.h"
 #include "cli/text_input.h"
+#include "glassformer/decoding/model_tokenizer.h"
 
 namespace glassformer {
 namespace {
@@ -89,7 +90,7 @@ std::vector<Guesses> classify_all(const Model& model, const Options& options,
     return results;
   }
   const std::vector<Encoding> encodings =
-      encode_for(model, Tokenizer::open(options.model.path), inputs, {.pairs = options.pairs});
+      encode_for(model, open_tokenizer(options.model.path), inputs, {.pairs = options.pairs});
   run_over_texts(model, encodings, [&](const TextBatch& batch, const TransformerOutput& output) {
     add(batch.texts, output);
   });
@@ -99,7 +100,7 @@ std::vector<Guesses> classify_all(const Model& model, const Options& options,
 std::vector<std::vector<TokenGuess>> classify_tokens(const Model& model, const Options& options,
                                                      const std::vector<std::string>& texts) {
   const std::vector<Encoding> encodings =
-      encode_for(model, Tokenizer::open(options.model.path), texts, {});
+      encode_for(model, open_tokenizer(options.model.path), texts, {});
   std::vector<std::vector<TokenGuess>> results(texts.size());
   run_over_texts(model, encodings, [&](const TextBatch& batch, const TransformerOutput& output) {
     const std::vector<float> logits = output.logits.to_vector<float>();

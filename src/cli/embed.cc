@@ -10,6 +10,7 @@
 #include "cli/picture_input.h"
 #include "cli/text_input.h"
 #include "glassformer/checkpoint/safetensors.h"
+#include "glassformer/decoding/model_tokenizer.h"
 #include "glassformer/models/sentence.h"
 
 namespace glassformer {
@@ -45,7 +46,7 @@ void add_rows(const Tensor& rows, const std::vector<size_t>& numbers, Vectors& v
 Vectors embed_texts(const Model& model, const Options& options) {
   const std::vector<std::string> texts = texts_from(options.inputs);
   const SentencePooling pooling = pooling_for(options);
-  const std::vector<Encoding> encodings = encode_for(model, Tokenizer::open(options.model.path),
+  const std::vector<Encoding> encodings = encode_for(model, open_tokenizer(options.model.path),
                                                      texts, {.max_length = pooling.max_length});
   Vectors vectors(texts.size());
   run_over_texts(model, encodings, [&](const TextBatch& batch, const TransformerOutput& output) {

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
 #include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "cli/commands.h"
 #include "glassformer/base/error.h"
 #include "glassformer/base/version.h"
@@ -20,6 +22,16 @@ int run(int count, char** arguments) {
   glassformer::add_embed(app);
   glassformer::add_forward(app);
   glassformer::add_info(app);
+  glassformer::add_tokenize(app);
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (count > 1 && arguments[1][0] != '-' &&
+      std::find(names.begin(), names.end(), arguments[1]) == names.end()) {
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    fmt::print(stderr, "error: there is no command '{}'{}\ntry: glassformer --help\n", arguments[1],
+               glassformer::nearest_hint(arguments[1], views));
+    return kUsage;
+  }
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {

@@ -51,7 +51,13 @@ Tensor LoadedWeights::get(const std::string& name, const Shape& shape, const Ini
     const Tensor ours = from_stored(stored_.get(spelling.name), spelling.form);
     require<FileError>(is_floating(ours.dtype()), "{}: tensor '{}' must be floating, found {}",
                        stored_.where(), spelling.name, found->type);
-    return to(cast(ours, dtype_.value_or(ours.dtype())), device_);
+    const DType dtype = dtype_.value_or(ours.dtype());
+    if (dtype == ours.dtype() && device_ == ours.device()) return ours;
+    const Tensor copy = to(cast(ours, dtype), device_);
+    if (ours.is_contiguous())
+      ours.storage()->give_back_pages(static_cast<size_t>(ours.offset()) * size_of(ours.dtype()),
+                                      static_cast<size_t>(ours.count()) * size_of(ours.dtype()));
+    return copy;
   }
   throw FileError(fmt::format("{}: tensor '{}' {} is missing", stored_.where(),
                               spellings.front().name,

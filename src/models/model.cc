@@ -88,6 +88,13 @@ class TrainableWeights : public WeightSource {
   WeightSource& source_;
 };
 
+// Whether the file's names start with that of the base model ("bert.").
+bool has_prefix(const StoredTensors& stored, const std::string& prefix) {
+  for (const StoredTensor& tensor : stored.tensors())
+    if (tensor.name.starts_with(prefix)) return true;
+  return false;
+}
+
 // Heads that a checkpoint may come without: the pooler of a base model is then left out.
 void drop_missing_head(const LoadedWeights& weights, TransformerSpec& spec) {
   if (spec.head.kind == HeadSpec::Kind::kPooler && !weights.contains("head.dense.weight"))
@@ -101,6 +108,7 @@ void drop_missing_head(const LoadedWeights& weights, TransformerSpec& spec) {
 
 Model Model::load(const std::string& config_text, const std::string& where, Recipe recipe,
                   const StoredTensors& stored, const LoadOptions& options) {
+  if (!has_prefix(stored, recipe.names.prefix())) recipe.names.drop_prefix();
   std::optional<DType> dtype = options.dtype;
   if (!dtype && options.purpose != LoadOptions::Purpose::kReading) dtype = stored_dtype(stored);
   LoadedWeights weights(stored, recipe.names, dtype, options.device);
@@ -138,7 +146,9 @@ Model Model::open(const std::filesystem::path& path, const LoadOptions& options)
 Model Model::create(const std::string& config_json, uint64_t seed, TensorOptions options) {
   const Json json = parse_json(config_json, "configuration");
   const JsonFields fields(json, "configuration");
-  const Recipe recipe = make_recipe(fields);
+  Recipe recipe = make_recipe(fields);
+  const HeadSpec::Kind head = recipe.spec.head.kind;
+  if (head == HeadSpec::Kind::kNone || head == HeadSpec::Kind::kPooler) recipe.names.drop_prefix();
   RandomWeights weights(seed, options);
   auto content = std::make_shared<Content>();
   content->config = config_of(fields, config_json, recipe.spec);

@@ -33,6 +33,10 @@ class NameMap {
   // The rules of another map for its base model, with this one's prefix.
   NameMap& append_base(const NameMap& other);
 
+  const std::string& prefix() const { return prefix_; }
+  // For a base model, which is stored without.
+  void drop_prefix() { prefix_.clear(); }
+
   struct Stored {
     std::string name;
     StoredForm form;

@@ -21,6 +21,15 @@ Tensor joined_bias(const std::vector<const Linear*>& layers) {
   return any ? concatenate(biases, 0) : Tensor();
 }
 
+// After packing only gradients and whoever saves the model read a weight again: what is mapped from
+// a file need not stay in memory for them.
+void leave_to_file(const Tensor& weight) {
+  const size_t size = size_of(weight.dtype());
+  if (weight.is_contiguous())
+    weight.storage()->give_back_pages(static_cast<size_t>(weight.offset()) * size,
+                                      static_cast<size_t>(weight.count()) * size);
+}
+
 }  // namespace
 
 Linear::Linear(const Weights& weights, const LinearSpec& spec)
@@ -29,7 +38,9 @@ Linear::Linear(const Weights& weights, const LinearSpec& spec)
 
 Linear::Linear(Tensor weight, Tensor bias, bool pack)
     : weight_(std::move(weight)), bias_(std::move(bias)) {
-  if (pack) packed_.emplace(weight_);
+  if (!pack) return;
+  packed_.emplace(weight_);
+  leave_to_file(weight_);
 }
 
 Linear Linear::fused(const std::vector<const Linear*>& layers) {
@@ -38,6 +49,7 @@ Linear Linear::fused(const std::vector<const Linear*>& layers) {
   for (const Linear* layer : layers) weights.push_back(layer->weight());
   Linear joined(concatenate(weights, 0), joined_bias(layers), true);
   joined.weight_ = {};  // only the packed form is used
+  for (const Linear* layer : layers) leave_to_file(layer->weight());
   return joined;
 }
 

@@ -27,7 +27,9 @@ std::shared_ptr<Storage> Storage::wrap(void* data, size_t bytes, std::shared_ptr
 
 std::shared_ptr<Storage> Storage::map_file(const std::filesystem::path& path) {
   auto file = std::make_shared<MappedFile>(path);
-  return wrap(file->data(), file->bytes(), file, /*writable=*/false);
+  std::shared_ptr<Storage> storage = wrap(file->data(), file->bytes(), file, /*writable=*/false);
+  storage->mapped_ = true;
+  return storage;
 }
 
 Storage::~Storage() {
@@ -46,6 +48,11 @@ void Storage::copy_out(void* host, size_t at, size_t bytes) const {
   open();
   memory_backend(device_).copy_out(host, data_ + at, bytes);
   close();
+}
+
+void Storage::give_back_pages(size_t at, size_t bytes) const {
+  internal_check(at <= bytes_ && bytes <= bytes_ - at, "give_back_pages outside the storage");
+  if (mapped_) give_back_mapped_pages(data_ + at, bytes);
 }
 
 void Storage::open() const {

@@ -61,7 +61,8 @@ void AddedTokens::rebuild() {
   std::vector<Trie::Key> plain;
   std::vector<Trie::Key> normalized;
   for (const auto& [id, entry] : entries_)
-    (entry.token.normalized ? normalized : plain).push_back({entry.spelling, id});
+    if (entry.token.found)
+      (entry.token.normalized ? normalized : plain).push_back({entry.spelling, id});
   plain_ = Trie(std::move(plain));
   normalized_ = Trie(std::move(normalized));
 }

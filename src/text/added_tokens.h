@@ -22,6 +22,7 @@ struct AddedToken {
   bool rstrip = false;       // and those after it
   bool normalized = true;    // looked for in the normalised text
   bool special = false;      // left out of decoded text when asked
+  bool found = true;         // looked for in text at all
 };
 
 class AddedTokens {

@@ -63,21 +63,6 @@ void decode_byte_level(Tokens& tokens) {
   tokens = {replace_invalid_utf8(bytes)};
 }
 
-// The byte that <0x..> names, or -1.
-int fallback_byte(std::string_view token) {
-  if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
-  int value = 0;
-  for (const char c : token.substr(3, 2)) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                             : -1;
-    if (digit < 0) return -1;
-    value = value * 16 + digit;
-  }
-  return value;
-}
-
 void decode_byte_fallback(Tokens& tokens) {
   Tokens result;
   std::string bytes;
@@ -207,6 +192,20 @@ class Sequence : public Decoder {
 };
 
 }  // namespace
+
+int fallback_byte(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
+  int value = 0;
+  for (const char c : token.substr(3, 2)) {
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                             : -1;
+    if (digit < 0) return -1;
+    value = value * 16 + digit;
+  }
+  return value;
+}
 
 std::unique_ptr<Decoder> make_decoder(const JsonFields& fields) {
   const std::string type = fields.text("type");

@@ -16,6 +16,9 @@ class Decoder {
   virtual void apply(std::vector<std::string>& tokens) const = 0;
 };
 
+// The byte that a token like <0x41> names, or -1.
+int fallback_byte(std::string_view token);
+
 // Throws FileError for a kind or an option that does not exist.
 std::unique_ptr<Decoder> make_decoder(const JsonFields& fields);
 

@@ -9,9 +9,10 @@ namespace glassformer {
 namespace {
 
 uint32_t token_id(const Json& value, const std::string& where) {
-  require<FileError>(value.is_number_unsigned() && value.get<uint64_t>() <= UINT32_MAX - 1,
-                     "{}: a token's number must be a whole number below 2^32-1, found {}", where,
-                     describe(value));
+  if (!value.is_number_unsigned() || value.get<uint64_t>() >= UINT32_MAX)
+    throw FileError(
+        fmt::format("{}: a token's number must be a whole number below 2^32-1, found {}", where,
+                    describe(value)));
   return value.get<uint32_t>();
 }
 
@@ -77,10 +78,11 @@ std::unique_ptr<Model> make_unigram(const JsonFields& fields) {
     vocabulary.add(one[0].get_ref<const std::string&>(), static_cast<uint32_t>(scores.size()));
     scores.push_back(one[1].get<double>());
   }
-  std::optional<uint32_t> unknown;
-  if (fields.has("unk_id")) unknown = token_id(fields.at("unk_id"), fields.where());
-  return std::make_unique<Unigram>(std::move(vocabulary), std::move(scores), unknown,
-                                   fields.boolean("byte_fallback", false), fields.where());
+  UnigramOptions options;
+  if (fields.has("unk_id")) options.unknown = token_id(fields.at("unk_id"), fields.where());
+  options.byte_fallback = fields.boolean("byte_fallback", false);
+  return std::make_unique<Unigram>(std::move(vocabulary), std::move(scores), std::move(options),
+                                   fields.where());
 }
 
 // Old files do not name the kind.

@@ -209,6 +209,8 @@ void NormalizedText::normalize(bool compose, bool compatible) {
     Composer composer(rewriter);
     for (const Decomposed& part : parts) composer.put(part);
     composer.flush();
+    // Taken apart and put together again as it was, the usual case: no place has moved either.
+    if (!rewriter.changes()) return;
   } else {
     for (const Decomposed& part : parts) rewriter.put(part.character, part.first ? 0 : 1);
   }

@@ -68,6 +68,8 @@ class Rewriter {
   // `skipped`: characters dropped at the very front.
   explicit Rewriter(NormalizedText& text, size_t skipped = 0);
   void put(char32_t c, int change);
+  // Whether the new text is another one so far.
+  bool changes() const { return text_ != old_.text_; }
   // Hands the new text over.
   void finish();
 

@@ -1,10 +1,9 @@
 #include "text/precompiled.h"
 
-#include <vector>
-
 #include <utf8proc.h>
 
 #include "base/check.h"
+#include "text/change_list.h"
 #include "text/chars_map.h"
 #include "text/utf8.h"
 
@@ -38,8 +37,7 @@ class Precompiled : public Normalizer {
 
   void apply(NormalizedText& text) const override {
     const std::string_view view = text.view();
-    std::vector<Change> changes;
-    changes.reserve(view.size());
+    ChangeList changes;
     bool modified = false;
     for (size_t begin = 0; begin < view.size();) {
       const size_t end = cluster_end(view, begin);
@@ -54,33 +52,19 @@ class Precompiled : public Normalizer {
         if (substitute(view.substr(begin, next - begin), changes)) {
           modified = true;
         } else {
-          changes.push_back({c, 0});
+          changes.keep(c);
         }
         begin = next;
       }
     }
-    if (!modified) return;
-    Rewriter rewriter(text);
-    for (const Change& change : changes) rewriter.put(change.character, change.change);
-    rewriter.finish();
+    if (modified) changes.apply(text);
   }
 
  private:
-  struct Change {
-    char32_t character;
-    int change;
-  };
-
-  bool substitute(std::string_view part, std::vector<Change>& changes) const {
+  bool substitute(std::string_view part, ChangeList& changes) const {
     const auto rule = map_.shortest(part);
-    if (!rule) return false;
-    const std::u32string fresh = to_utf32(rule->replacement);
-    const auto extra = static_cast<int>(fresh.size()) - static_cast<int>(count_characters(part));
-    for (const char32_t c : fresh) changes.push_back({c, 0});
-    for (int i = 0; i < extra && i < static_cast<int>(changes.size()); ++i)
-      changes[changes.size() - 1 - static_cast<size_t>(i)].change = 1;
-    if (extra < 0 && !changes.empty()) changes.back().change += extra;
-    return true;
+    if (rule) changes.replace(count_characters(part), to_utf32(rule->replacement));
+    return rule.has_value();
   }
 
   CharsMap map_;

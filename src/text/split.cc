@@ -8,19 +8,20 @@
 #include "text/utf8.h"
 
 namespace glassformer {
-namespace {
 
-constexpr std::string_view kGpt2 =
+const std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kGpt2Groups =
-    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kLlama3 =
+const std::string_view kLlama3Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kQwen2 =
+const std::string_view kQwen2Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+namespace {
+
+constexpr std::string_view kGpt2Groups =
+    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 enum class Kind : uint8_t { kLetter, kNumber, kSpace, kOther, kEnd };
 
 Kind kind_of(char32_t c) {
@@ -202,9 +203,9 @@ void apply_behavior(std::vector<Section>& sections, SplitBehavior behavior) {
 }
 
 PatternFinder::Scan PatternFinder::known(std::string_view pattern) {
-  if (pattern == kGpt2 || pattern == kGpt2Groups) return scan_gpt2;
-  if (pattern == kLlama3) return scan_llama3<3>;
-  if (pattern == kQwen2) return scan_llama3<1>;
+  if (pattern == kGpt2Pattern || pattern == kGpt2Groups) return scan_gpt2;
+  if (pattern == kLlama3Pattern) return scan_llama3<3>;
+  if (pattern == kQwen2Pattern) return scan_llama3<1>;
   return nullptr;
 }
 

@@ -10,6 +10,11 @@
 
 namespace glassformer {
 
+// The patterns of GPT-2, of Llama 3 and of Qwen 2, for which there are scanners.
+extern const std::string_view kGpt2Pattern;
+extern const std::string_view kLlama3Pattern;
+extern const std::string_view kQwen2Pattern;
+
 // What becomes of the parts of a text that a pattern matched. For "a-b--c" and "-":
 enum class SplitBehavior {
   kRemoved,             // a b c

@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/parallel.h"
 #include "text/encoding_ops.h"
+#include "text/layouts.h"
+#include "text/tokenizer_config.h"
 #include "text/tokenizer_parts.h"
 #include "text/utf8.h"
 
@@ -162,14 +164,19 @@ void pad_all(Parts& parts, std::span<Encoding> encodings, const EncodeOptions& o
 
 Tokenizer::Tokenizer(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
-Tokenizer Tokenizer::open(const std::filesystem::path& path) {
-  const bool folder = std::filesystem::is_directory(path);
-  const std::filesystem::path file = folder ? path / "tokenizer.json" : path;
-  return Tokenizer(read_tokenizer_json(read_json(file), file.string()));
+Tokenizer Tokenizer::open(const std::filesystem::path& path, bool target) {
+  return Tokenizer(std::filesystem::is_directory(path) ? read_folder(path, target)
+                                                       : read_file(path));
 }
 
 Tokenizer Tokenizer::from_json(std::string_view json, const std::string& where) {
-  return Tokenizer(read_tokenizer_json(parse_json(json, where), where));
+  auto parts = read_tokenizer_json(parse_json(json, where), where);
+  complete(*parts, TokenizerConfig{});
+  return Tokenizer(std::move(parts));
+}
+
+Tokenizer Tokenizer::from_vocabulary(const VocabularyData& data, const std::string& where) {
+  return Tokenizer(make_from_data(data, where));
 }
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
@@ -252,5 +259,12 @@ bool Tokenizer::is_special(int64_t id) const {
 }
 
 const SpecialIds& Tokenizer::special_ids() const { return parts_->special; }
+
+bool Tokenizer::has_chat_template() const { return !parts_->chat_template.empty(); }
+
+ChatTemplate Tokenizer::chat_template() const {
+  require<FileError>(has_chat_template(), "this tokenizer has no chat template");
+  return ChatTemplate(parts_->chat_template, parts_->role_tokens);
+}
 
 }  // namespace glassformer

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -53,6 +54,9 @@ struct Tokenizer::Parts {
   std::optional<Truncation> truncation;
   std::optional<Padding> padding;
   SpecialIds special;
+  std::map<std::string, std::string>
+      role_tokens;            // bos_token, eos_token, ...: as templates see them
+  std::string chat_template;  // empty where there is none
   ScratchPool scratch;
 };
 

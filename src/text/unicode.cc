@@ -83,6 +83,9 @@ uint8_t combining_class(char32_t c) {
 }
 
 char32_t compose(char32_t a, char32_t b) {
+  // Just below the final consonants of Hangul; utf8proc joins it with a syllable, and drops it.
+  constexpr char32_t kNoFinal = 0x11A7;
+  if (b == kNoFinal) return 0;
   utf8proc_int32_t pair[2] = {static_cast<utf8proc_int32_t>(a), static_cast<utf8proc_int32_t>(b)};
   const auto count = utf8proc_normalize_utf32(
       pair, 2, static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));

@@ -13,30 +13,30 @@ constexpr double kUnknownPenalty = 10;
 
 }  // namespace
 
-Unigram::Unigram(Vocabulary vocabulary, std::vector<double> scores, std::optional<uint32_t> unknown,
-                 bool byte_fallback, const std::string& where)
-    : Model(std::move(vocabulary)),
-      scores_(std::move(scores)),
-      unknown_(unknown),
-      byte_fallback_(byte_fallback) {
-  require<FileError>(!unknown_ || *unknown_ < scores_.size(),
+Unigram::Unigram(Vocabulary vocabulary, std::vector<double> scores, UnigramOptions options,
+                 const std::string& where)
+    : Model(std::move(vocabulary)), scores_(std::move(scores)), options_(std::move(options)) {
+  require<FileError>(!options_.unknown || *options_.unknown < scores_.size(),
                      "{}: unk_id must be one of {} tokens, found {}", where, scores_.size(),
-                     unknown_.value_or(0));
+                     options_.unknown.value_or(0));
   double lowest = std::numeric_limits<double>::infinity();
   for (const double score : scores_) lowest = std::min(lowest, score);
-  unknown_score_ = lowest - kUnknownPenalty;
+  unknown_score_ = options_.lowest.value_or(lowest) - kUnknownPenalty;
+  if (options_.as_sentence_piece) unknown_score_ = static_cast<float>(unknown_score_);
   for (unsigned byte = 0; byte < 256; ++byte)
     byte_ids_[byte] = vocabulary_.find(fmt::format("<0x{:02X}>", byte)).value_or(Trie::kNone);
   std::vector<Trie::Key> keys;
   keys.reserve(vocabulary_.size());
-  vocabulary_.each([&](std::string_view token, uint32_t id) { keys.push_back({token, id}); });
+  vocabulary_.each([&](std::string_view token, uint32_t id) {
+    if (id >= options_.hidden.size() || !options_.hidden[id]) keys.push_back({token, id});
+  });
   trie_ = Trie(std::move(keys));
 }
 
 uint32_t Unigram::unknown_id() const {
-  require<ValueError>(unknown_.has_value(),
+  require<ValueError>(options_.unknown.has_value(),
                       "tokenize: a character has no token, and the model has no unk_id");
-  return *unknown_;
+  return *options_.unknown;
 }
 
 // For each end of a character: the score of the best path to it, where its last token begins, and
@@ -52,8 +52,10 @@ void Unigram::find_best_path(std::string_view piece, ModelScratch& scratch) cons
     bool single = false;
     const auto offer = [&](size_t size, double score, uint32_t id) {
       const size_t end = begin + size;
-      if (scratch.starts[end] != kUnreached && !(base + score > scratch.scores[end])) return;
-      scratch.scores[end] = base + score;
+      double sum = base + score;
+      if (options_.as_sentence_piece) sum = static_cast<float>(sum);
+      if (scratch.starts[end] != kUnreached && !(sum > scratch.scores[end])) return;
+      scratch.scores[end] = sum;
       scratch.starts[end] = static_cast<uint32_t>(begin);
       scratch.ids[end] = id;
     };
@@ -70,14 +72,14 @@ void Unigram::add_unknown(std::string_view piece, uint32_t begin, uint32_t end,
                           std::vector<PieceToken>& tokens) const {
   const std::string_view text = piece.substr(begin, end - begin);
   // Together they may be a token, although the best path did not take it.
-  if (const auto id = vocabulary_.find(text)) {
+  if (const auto id = vocabulary_.find(text); id && !options_.as_sentence_piece) {
     tokens.push_back({*id, begin, end});
     return;
   }
   const auto known = [&](char byte) {
     return byte_ids_[static_cast<unsigned char>(byte)] != Trie::kNone;
   };
-  if (byte_fallback_ && std::all_of(text.begin(), text.end(), known)) {
+  if (options_.byte_fallback && std::all_of(text.begin(), text.end(), known)) {
     for (const char byte : text)
       tokens.push_back({byte_ids_[static_cast<unsigned char>(byte)], begin, end});
     return;
@@ -104,7 +106,7 @@ void Unigram::tokenize(std::string_view piece, ModelScratch& scratch,
   for (size_t i = ends.size(); i-- > 0;) {
     const uint32_t end = ends[i];
     const uint32_t begin = scratch.starts[end];
-    const bool is_unknown = unknown_ && scratch.ids[end] == *unknown_;
+    const bool is_unknown = options_.unknown && scratch.ids[end] == *options_.unknown;
     if (is_unknown) {
       if (!in_unknown) unknown_begin = begin;
       in_unknown = true;
@@ -119,7 +121,7 @@ void Unigram::tokenize(std::string_view piece, ModelScratch& scratch,
 }
 
 std::string Unigram::spelling(const PieceToken& token, std::string_view piece) const {
-  if (unknown_ && token.id == *unknown_)
+  if (options_.unknown && token.id == *options_.unknown)
     return std::string(piece.substr(token.begin, token.end - token.begin));
   return Model::spelling(token, piece);
 }

@@ -40,14 +40,19 @@ std::vector<float> logits_of(const Model& model, const TransformerInput& input) 
   return model(input).logits.to_vector<float>();
 }
 
+std::vector<float> hidden_of(const Model& model, const TransformerInput& input) {
+  const NoGrad no_grad;
+  return model(input).last_hidden_state.to_vector<float>();
+}
+
 // Names, fused projections and transposed matrices all come back as they were.
 TEST(Model, SavesWhatItOpened) {
-  for (const char* name : {"bert-masked-lm", "gpt2", "llama-3", "qwen3"}) {
+  for (const char* name : {"bert-masked-lm", "gpt2", "gpt2-base", "llama-3", "qwen3"}) {
     const TemporaryFolder folder;
     const Model model = Model::open(fixture(name));
     model.save(folder.path());
     const TransformerInput input = some_ids(2, 9);
-    EXPECT_EQ(logits_of(Model::open(folder.path()), input), logits_of(model, input)) << name;
+    EXPECT_EQ(hidden_of(Model::open(folder.path()), input), hidden_of(model, input)) << name;
     const auto before = open_weights(fixture(name)), after = open_weights(folder.path());
     ASSERT_EQ(before->tensors().size(), after->tensors().size()) << name;
     for (const StoredTensor& tensor : before->tensors())
@@ -150,7 +155,7 @@ TEST(Model, RunsInBFloat16) {
       size = std::max(size, std::abs(exact[i]));
       error = std::max(error, std::abs(exact[i] - rounded[i]));
     }
-    EXPECT_LT(error / size, 0.04) << name;  // measured: at most 0.02
+    EXPECT_LT(error / size, 0.04) << name;  // measured: at most 0.027
     std::cout << name << ": bfloat16 off by " << error / size << " of the largest logit\n";
   }
 }

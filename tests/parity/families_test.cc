@@ -96,6 +96,15 @@ TEST_P(Families, EqualHuggingFace) {
   EXPECT_LT(error, 1e-4);  // measured: at most 5.1e-6
 }
 
+// The same weights in a GGUF file, as llama.cpp's converter lays them out, give the same numbers.
+TEST(GgufModels, EqualTheirFolders) {
+  for (const char* name : {"llama", "gpt2", "qwen2-full"}) {
+    const Model model = Model::open(std::filesystem::path(GLASSFORMER_FIXTURES_DIR) / "gguf" /
+                                    (std::string(name) + ".gguf"));
+    EXPECT_LT(largest_error(model, expected_of(models_folder() / name)), 1e-4) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Families, testing::ValuesIn(model_names()), [](const auto& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');

@@ -42,6 +42,10 @@ class Storage {
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 
+  // Of a mapped file: lets the system take back the pages that lie within these bytes, which are
+  // read again when they are touched. For numbers that were copied elsewhere. Nothing otherwise.
+  void give_back_pages(size_t at, size_t bytes) const;
+
   // Makes the memory reachable while a kernel runs. It always is, but for `ref` in debug builds.
   void open() const;
   void close() const noexcept;
@@ -51,7 +55,7 @@ class Storage {
 
   Device device_;
   bool writable_;
-  bool from_allocator_ = false;
+  bool from_allocator_ = false, mapped_ = false;
   std::byte* data_;
   size_t bytes_;
   std::atomic<uint32_t> version_{0};

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "glassformer/text/chat_template.h"
 #include "glassformer/text/encoding.h"
+#include "glassformer/text/vocabulary_data.h"
 
 namespace glassformer {
 
@@ -25,7 +27,7 @@ struct Truncation {
 
 // Fills up to `length` tokens, or to the longest of a batch where there is no length.
 struct Padding {
-  std::optional<size_t> length;
+  std::optional<size_t> length = {};
   size_t multiple_of = 0;  // lengths are rounded up to a multiple of it; 0 does not
   Side side = Side::kRight;
   int64_t id = 0;
@@ -55,10 +57,16 @@ class Tokenizer {
  public:
   struct Parts;  // private, in src/text
 
-  // A tokenizer.json, or a model folder that has one. Throws FileError.
-  static Tokenizer open(const std::filesystem::path& path);
+  // A model folder, with its tokenizer in any of the layouts that Hugging Face has had:
+  // tokenizer.json; vocab.txt; vocab.json with merges.txt; a SentencePiece model; Marian's pair of
+  // them. Or one such file. `target`: for text in the target language, where a translation model
+  // has a tokenizer of its own for it. Throws FileError.
+  static Tokenizer open(const std::filesystem::path& path, bool target = false);
   // The text of a tokenizer.json; `where` names it in messages.
   static Tokenizer from_json(std::string_view json, const std::string& where);
+
+  // The vocabulary of a GGUF file; `where` names it in messages. Throws FileError.
+  static Tokenizer from_vocabulary(const VocabularyData& data, const std::string& where);
 
   // Throws ValueError for text that is not UTF-8 or over 1 GiB, for a character that has no token
   // where the tokenizer has none for the unknown, and for truncation that cannot be done.
@@ -82,6 +90,10 @@ class Tokenizer {
   size_t vocabulary_size() const;
   bool is_special(int64_t id) const;
   const SpecialIds& special_ids() const;
+  // How a conversation is written for this model. Throws FileError where there is no template, or
+  // one that does not parse.
+  ChatTemplate chat_template() const;
+  bool has_chat_template() const;
 
  private:
   explicit Tokenizer(std::shared_ptr<const Parts> parts);

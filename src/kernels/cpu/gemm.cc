@@ -17,6 +17,7 @@
 #include "base/cpu_info.h"
 #include "base/parallel.h"
 #include "glassformer/base/threads.h"
+#include "glassformer/tensor/storage.h"
 #include "kernels/cpu/amx.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -576,9 +577,10 @@ PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b) {
   packed.amx_ = b.type == Type::kBf16 && amx_bf16_usable();
   packed.width_ = packed.amx_ ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
   packed.bytes_ = panels_bytes(q, packed.amx_, packed.width_);
-  std::shared_ptr<void> storage = allocate_aligned(packed.bytes_);
-  pack_panels(q, packed.amx_, div_up(q.n, packed.width_), storage.get());
-  packed.storage_ = std::move(storage);
+  // From the allocator of tensors: large blocks lie on huge pages.
+  const std::shared_ptr<Storage> storage = Storage::allocate(Device::kCpu, packed.bytes_);
+  pack_panels(q, packed.amx_, div_up(q.n, packed.width_), storage->data());
+  packed.storage_ = std::shared_ptr<void>(storage, storage->data());
   return packed;
 }
 

@@ -1,0 +1,167 @@
+"""The commands as a user runs them: what they print, what they write, how they fail.
+
+  usage: GLASSFORMER=path/of/the/binary python3 -m unittest discover tests/cli
+"""
+
+import json
+import os
+import struct
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BINARY = os.environ["GLASSFORMER"]
+MODELS = Path(__file__).resolve().parents[1] / "fixtures" / "models"
+
+
+def read_safetensors(path):
+    """{name: (shape, bytes)}."""
+    content = Path(path).read_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:8 + length])
+    return {name: (entry["shape"], content[8 + length:][slice(*entry["data_offsets"])])
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+def write_ids(path, **rows):
+    header, data = {}, b""
+    for name, values in rows.items():
+        raw = b"".join(struct.pack(f"<{len(row)}q", *row) for row in values)
+        header[name] = {"dtype": "I64", "shape": [len(values), len(values[0])],
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.folder = Path(self.scratch.name)
+        self.addCleanup(self.scratch.cleanup)
+
+    def run_command(self, *arguments, stdin=""):
+        return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True,
+                              input=stdin, timeout=120)
+
+    def output(self, *arguments, stdin=""):
+        done = self.run_command(*arguments, stdin=stdin)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def assert_fails(self, status, *parts, arguments):
+        done = self.run_command(*arguments)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertTrue(done.stderr.startswith("error: "), done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_info_counts_every_parameter(self):
+        for folder in MODELS.iterdir():
+            with self.subTest(folder.name):
+                anatomy = json.loads(self.output("info", folder, "--json"))
+                stored = read_safetensors(folder / "model.safetensors")
+                held = {tensor["stored_name"] for tensor in anatomy["tensors"]}
+                # Only positions that are computed and tables that are tied are not held.
+                for name in set(stored) - held:
+                    self.assertRegex(name, "position|embed_tokens|lm_head|decoder.bias")
+                self.assertEqual(anatomy["parameters"],
+                                 sum(part["parameters"] for part in anatomy["parts"]))
+                self.assertIn("total", self.output("info", folder))
+
+    def test_forward_writes_the_names_of_hugging_face(self):
+        write_ids(self.folder / "in.safetensors", input_ids=[[5, 6, 7], [8, 9, 10]],
+                  decoder_input_ids=[[1, 2], [3, 4]])
+        out = self.folder / "out.safetensors"
+        self.output("forward", MODELS / "marian", self.folder / "in.safetensors", out,
+                    "--attentions", "--hidden-states", "--probe", "decoder.*.feed_forward.hidden")
+        shapes = {name: shape for name, (shape, _) in read_safetensors(out).items()}
+        self.assertEqual(shapes["logits"], [2, 2, 96])
+        self.assertEqual(shapes["encoder_last_hidden_state"], [2, 3, 24])
+        self.assertEqual(shapes["encoder_attentions.1"], [2, 3, 3, 3])
+        self.assertEqual(shapes["cross_attentions.0"], [2, 3, 2, 3])
+        self.assertEqual(shapes["decoder_hidden_states.2"], [2, 2, 24])
+        self.assertEqual(shapes["decoder.0.feed_forward.hidden"], [2, 2, 36])
+
+    def test_reading_steps_leaves_the_logits_as_they_are(self):
+        write_ids(self.folder / "in.safetensors", input_ids=[[5, 6, 7, 8]])
+        logits = []
+        for more in ([], ["--probe", "**"]):
+            out = self.folder / "out.safetensors"
+            self.output("forward", MODELS / "llama", self.folder / "in.safetensors", out, *more)
+            logits.append(read_safetensors(out)["logits"])
+        self.assertEqual(*logits)
+
+    def check_probabilities(self, found, labels, expected):
+        found = {guess["label"]: guess["probability"] for guess in found}
+        for label, probability in zip(labels, expected, strict=True):
+            self.assertAlmostEqual(found[label], probability, places=5)
+
+    def test_classify_gives_the_probabilities_of_transformers(self):
+        labels = ["cold", "mild", "hot"]
+        for name in ("bert-sequence", "vit"):
+            cases = json.loads((MODELS / name / "classify.json").read_text())
+            inputs = [case.get("text") or MODELS / name / case["picture"] for case in cases]
+            results = json.loads(self.output("classify", MODELS / name, *inputs, "--json"))
+            for case, result in zip(cases, results["results"], strict=True):
+                self.check_probabilities(result["labels"], labels, case["probabilities"])
+
+    def test_classify_labels_every_token(self):
+        cases = json.loads((MODELS / "bert-token" / "classify.json").read_text())
+        lines = "".join(case["text"] + "\n" for case in cases)
+        results = json.loads(self.output("classify", MODELS / "bert-token", "--json", stdin=lines))
+        for case, result in zip(cases, results["results"], strict=True):
+            rows = case["probabilities"][1:-1]  # without [CLS] and [SEP]
+            for row, token in zip(rows, result["tokens"], strict=True):
+                self.assertAlmostEqual(token["probability"], max(row), places=5)
+            self.assertEqual("".join(token["text"] for token in result["tokens"]),
+                             case["text"].replace(" ", ""))
+
+    def test_embed_gives_a_vector_a_line_in_order(self):
+        lines = ["the sun", "ice is very cold and not hot", "hot"]
+        model = MODELS / "bert-sequence"
+        text = self.output("embed", model, "--normalize", stdin="\n".join(lines) + "\n")
+        rows = [[float(x) for x in line.split()] for line in text.splitlines()]
+        self.assertEqual([len(row) for row in rows], [24] * 3)
+        for line, row in zip(lines, rows, strict=True):
+            self.assertAlmostEqual(sum(x * x for x in row), 1, places=5)
+            alone = self.output("embed", model, "--normalize", line)
+            self.assertEqual([float(x) for x in alone.split()], row)
+        self.output("embed", model, *lines, "--output", self.folder / "e.safetensors")
+        self.assertEqual(read_safetensors(self.folder / "e.safetensors")["embeddings"][0], [3, 24])
+
+    def test_tokenize_goes_both_ways(self):
+        model = MODELS / "bert-sequence"
+        ids = self.output("tokenize", model, "--json", stdin="The sun shines\nhot ice\n")
+        self.assertEqual([json.loads(line) for line in ids.splitlines()],
+                         [[2, 5, 6, 19, 16, 3], [2, 8, 10, 3]])
+        self.assertEqual(self.output("tokenize", model, "--no-special", "ice"), "10\tice\t0\t3\n\n")
+        text = self.output("tokenize", model, "--decode", "--no-special", stdin=ids)
+        self.assertEqual(text, "the sun shines\nhot ice\n")
+
+    def test_failures_say_what_was_expected(self):
+        bert = MODELS / "bert-sequence"
+        self.assert_fails(2, "subcommand", arguments=[])
+        self.assert_fails(2, "no command 'tokenise'", "'tokenize'", arguments=["tokenise"])
+        self.assert_fails(2, "--tune", arguments=["info", bert, "--tune"])
+        self.assert_fails(2, "--dtype", arguments=["classify", bert, "x", "--dtype", "int3"])
+        self.assert_fails(1, "found neither", arguments=["info", self.folder / "none"])
+        self.assert_fails(1, "config.json", arguments=["info", self.folder])
+        self.assert_fails(1, "classification head", arguments=["classify", MODELS / "bert", "x"])
+        self.assert_fails(1, "cuda", arguments=["classify", bert, "hot", "--device", "cuda"])
+        write_ids(self.folder / "in.safetensors", input_ids=[[5, 400]])
+        paths = [self.folder / "in.safetensors", self.folder / "out.safetensors"]
+        self.assert_fails(1, "400", arguments=["forward", bert, *paths])
+        write_ids(self.folder / "in.safetensors", input_idx=[[5, 4]])
+        self.assert_fails(1, "input_idx", "input_ids", arguments=["forward", bert, *paths])
+        write_ids(self.folder / "in.safetensors", input_ids=[[5, 4]])
+        self.assert_fails(1, "fits no step", "encoder.0.norm_1",
+                          arguments=["forward", bert, *paths, "--probe", "encoder.0.norm_9"])
+        self.assertFalse(paths[1].exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
