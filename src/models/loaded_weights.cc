@@ -81,6 +81,7 @@ std::vector<std::pair<std::string, Tensor>> stored_parameters(
     whole.parts[static_cast<size_t>(whole.form.part)] = value;
   }
   std::vector<std::pair<std::string, Tensor>> tensors;
+  tensors.reserve(stored.size());
   for (const auto& [name, whole] : stored)
     tensors.emplace_back(name, to_stored(whole.parts, whole.form));
   return tensors;

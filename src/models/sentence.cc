@@ -124,7 +124,7 @@ Tensor pool_sentences(const Tensor& hidden, const std::vector<int64_t>& starts,
     for (const Mode mode : pooling.modes) parts.push_back(pooled(rows, mode));
     sentences.push_back(concatenate(parts, -1));
   }
-  const Tensor vectors = concatenate(sentences, 0);
+  Tensor vectors = concatenate(sentences, 0);
   if (!pooling.normalize) return vectors;
   // As torch.nn.functional.normalize: a vector of zeros stays one.
   const Tensor length = clamp(sqrt(sum(square(vectors), {-1}, true)), 1e-12, INFINITY);

@@ -46,6 +46,7 @@ Linear::Linear(Tensor weight, Tensor bias, bool pack)
 Linear Linear::fused(const std::vector<const Linear*>& layers) {
   const NoGrad no_grad;
   std::vector<Tensor> weights;
+  weights.reserve(layers.size());
   for (const Linear* layer : layers) weights.push_back(layer->weight());
   Linear joined(concatenate(weights, 0), joined_bias(layers), true);
   joined.weight_ = {};  // only the packed form is used
