@@ -22,30 +22,26 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Ten independent chains: two ports times a latency of four or five.
+// Ten independent chains: two ports times a latency of four or five. Each starts from a number of
+// its own that the compiler cannot know: of equal chains it would keep one.
 int64_t MultiplyAdds(int64_t rounds) {
+  constexpr size_t kChains = 10;
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999F), term = hn::Set(d, 1e-3F);
-  auto a0 = term, a1 = term, a2 = term, a3 = term, a4 = term;
-  auto a5 = term, a6 = term, a7 = term, a8 = term, a9 = term;
+  volatile float start = 0.5F;
+  hn::Vec<decltype(d)> chain[kChains];
+  HWY_UNROLL(10)
+  for (size_t c = 0; c < kChains; ++c) chain[c] = hn::Iota(d, start);
   for (int64_t i = 0; i < rounds; ++i) {
-    a0 = hn::MulAdd(a0, factor, term);
-    a1 = hn::MulAdd(a1, factor, term);
-    a2 = hn::MulAdd(a2, factor, term);
-    a3 = hn::MulAdd(a3, factor, term);
-    a4 = hn::MulAdd(a4, factor, term);
-    a5 = hn::MulAdd(a5, factor, term);
-    a6 = hn::MulAdd(a6, factor, term);
-    a7 = hn::MulAdd(a7, factor, term);
-    a8 = hn::MulAdd(a8, factor, term);
-    a9 = hn::MulAdd(a9, factor, term);
+    HWY_UNROLL(10)
+    for (size_t c = 0; c < kChains; ++c) chain[c] = hn::MulAdd(chain[c], factor, term);
   }
-  const auto low = hn::Add(hn::Add(a0, a1), hn::Add(a2, a3));
-  const auto high = hn::Add(hn::Add(a4, a5), hn::Add(a6, a7));
-  volatile float keep =
-      hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(low, high), hn::Add(a8, a9))));
+  auto sum = chain[0];
+  HWY_UNROLL(10)
+  for (size_t c = 1; c < kChains; ++c) sum = hn::Add(sum, chain[c]);
+  volatile float keep = hn::GetLane(hn::SumOfLanes(d, sum));
   static_cast<void>(keep);
-  return rounds * 10 * 2 * static_cast<int64_t>(hn::Lanes(d));
+  return rounds * static_cast<int64_t>(kChains * 2 * hn::Lanes(d));
 }
 
 // The three take memory aligned to a cache line and a count that is a multiple of four vectors.
