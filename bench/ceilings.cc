@@ -189,6 +189,34 @@ Ceilings measure_ceilings() {
   return found;
 }
 
+double floor_seconds(const Floor& floor) {
+  static Buffers buffers;
+  OperationLoop loop = [](int64_t rounds) { return HWY_DYNAMIC_DISPATCH(MultiplyAdds)(rounds); };
+  const DotInstructions dot = floor.dtype == "bfloat16" ? bfloat16_instructions()
+                              : floor.dtype == "int8"   ? int8_instructions()
+                                                        : DotInstructions{};
+  if (dot.loop != nullptr) loop = dot.loop;
+  static constexpr int64_t kBlock = 4096;  // floats: pieces begin at page boundaries
+  // Round and round the buffers, for work may be larger than they are.
+  const auto passes = [](int64_t bytes, int worker, int workers, MemoryLoop pass) {
+    const int64_t share = kBufferFloats / kBlock / workers * kBlock;
+    for (int64_t left = bytes / 4 / workers / kBlock * kBlock; left > 0; left -= share)
+      pass(worker * share, std::min(left, share));
+  };
+  const int64_t both = std::min(floor.reads, floor.writes);
+  return seconds_of([&] {
+    parallel_workers(num_threads(), [&](int worker, int workers) {
+      if (floor.operations > 0)
+        loop(static_cast<int64_t>(floor.operations / static_cast<double>(loop(1)) / workers) + 1);
+      passes(both, worker, workers, [&](int64_t b, int64_t n) { buffers.copy(b, n); });
+      passes(floor.reads - both, worker, workers,
+             [&](int64_t b, int64_t n) { buffers.read(b, n); });
+      passes(floor.writes - both, worker, workers,
+             [&](int64_t b, int64_t n) { buffers.write(b, n); });
+    });
+  });
+}
+
 double measure_copy_bandwidth() {
   Buffers buffers;
   return memory_rate([&](int64_t b, int64_t n) { buffers.copy(b, n); }, 2 * sizeof(float),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace glassformer::bench {
@@ -22,6 +23,17 @@ struct Ceilings {
 
 // Medians of short runs; takes a few seconds in all.
 Ceilings measure_ceilings();
+
+// What a piece of work takes at least: operations of one kind, and bytes read and written.
+struct Floor {
+  std::string dtype = "float32";  // "float32", "bfloat16" or "int8"
+  double operations = 0;
+  int64_t reads = 0, writes = 0;  // bytes; as many as can be are copied, the rest moves one way
+};
+
+// The seconds of the best loops on exactly so much, with all threads, measured once, now: taken in
+// turns with a benchmark it shares whatever else the machine does.
+double floor_seconds(const Floor& floor);
 
 // The copy alone, with all threads, for benchmarks of memory-bound ops.
 double measure_copy_bandwidth();

@@ -174,17 +174,6 @@ def make_inputs(torch, case):
             for x in case.make(torch)]
 
 
-def needed_seconds(case, ceilings):
-    """The time that the case takes at the machine's own ceilings, with all threads."""
-    if case.flops:
-        return case.flops / (ceilings[case.dtype]["all_threads"] * 1e9)
-    read, write, copy = (ceilings[k]["all_threads"] * 1e9 for k in ("read", "write", "copy"))
-    apart = case.reads / read + case.writes / write
-    both = min(case.reads, case.writes)  # a copy moves both ways at once
-    together = (2 * both / copy + (case.reads - both) / read + (case.writes - both) / write)
-    return min(apart, together)
-
-
 def largest_difference(found, expected):
     """Over lists of tensors: the largest |found - expected| over the tensor's largest |expected|."""
     worst = 0.0

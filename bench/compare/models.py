@@ -66,7 +66,7 @@ def measure(case, folder, torch, driver, threads, turns):
                 running[side] = stack.enter_context(sides.Driver(torch, commands[who], threads))
                 outputs[side] = running[side].load(own, cases.make_inputs(torch, own))
             validate(result, outputs)
-            times = sides.take_turns(list(running.values()), turns)
+            times = [median for median, _ in sides.take_turns(list(running.values()), turns)]
             result.seconds = dict(zip(running, times, strict=True))
             result.resident = {side: one.resident_bytes() for side, one in running.items()}
         except sides.Failed as failure:

@@ -13,6 +13,9 @@
 // is answered as {"error": "..."}. The case "model" opens a Hugging Face folder: its args are
 // {"folder", "dtype", "input"}, the last being the name of its one input, and its result is the
 // last hidden state.
+//
+// {"floor": {"dtype", "operations", "reads", "writes"}, "repeats": n} answers the "seconds" that
+// the machine itself takes for so much.
 
 #include <chrono>
 #include <fstream>
@@ -25,6 +28,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ceilings.h"
 #include "glassformer/glassformer.h"
 
 namespace glassformer::bench {
@@ -148,7 +152,19 @@ class Case {
   size_t peak_bytes_ = 0;
 };
 
+json floor_answer(const json& request) {
+  const json& asked = request.at("floor");
+  const Floor floor{.dtype = asked.at("dtype"),
+                    .operations = asked.at("operations"),
+                    .reads = asked.at("reads"),
+                    .writes = asked.at("writes")};
+  json seconds = json::array();
+  for (int i = request.value("repeats", 1); i > 0; --i) seconds.push_back(floor_seconds(floor));
+  return {{"seconds", seconds}};
+}
+
 json answer(const json& request, std::unique_ptr<Case>& current) {
+  if (request.contains("floor")) return floor_answer(request);
   if (request.contains("case")) {
     current.reset();
     release_cached_memory(Device::kCpu);

@@ -84,6 +84,18 @@ class Driver:
         return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) * 1024
 
 
+class Floor:
+    """The machine itself: the best loops on as many operations and bytes as the case needs."""
+
+    def __init__(self, driver, case):
+        self.driver = driver
+        self.request = {"floor": {"dtype": case.dtype, "operations": case.flops,
+                                  "reads": int(case.reads), "writes": int(case.writes)}}
+
+    def run(self, repeats):
+        return self.driver.ask({**self.request, "repeats": repeats})["seconds"]
+
+
 class Torch:
     def __init__(self, torch, threads):
         self.torch = torch
@@ -122,7 +134,7 @@ def exact(case, inputs):
 
 
 def take_turns(those, turns):
-    """The median of each side, in seconds."""
+    """(median, least) of each side, in seconds."""
     bursts = [max(1, min(20, int(BURST / max(min(side.run(2)), 1e-6)))) for side in those]
     times = [[] for _ in those]
     for turn in range(turns):
@@ -130,4 +142,4 @@ def take_turns(those, turns):
         for side, burst, own in order if turn % 2 else reversed(order):
             time.sleep(PAUSE)
             own.append(statistics.median(side.run(burst)))
-    return [statistics.median(own) for own in times]
+    return [(statistics.median(own), min(own)) for own in times]
