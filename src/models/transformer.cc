@@ -30,8 +30,8 @@ Tensor packed_positions(const Tensor& starts, int64_t first) {
 }
 
 AttentionOptions padding_for(const char* name, const Tensor& mask, const Tensor& starts,
-                             const Tensor& x, int64_t past) {
-  if (!starts.defined()) return padding_of(name, mask, x.size(0), past + x.size(1));
+                             const Tensor& x) {
+  if (!starts.defined()) return padding_of(name, mask, x.size(0), x.size(1));
   AttentionOptions packed;
   packed.query_starts = packed.key_starts = starts;
   return packed;
@@ -44,7 +44,6 @@ TokenInput token_input(const Tensor& ids, const Tensor& vectors, const Transform
   tokens.positions = input.position_ids;
   if (input.starts.defined() && !tokens.positions.defined())
     tokens.positions = packed_positions(input.starts, positions.first_row);
-  tokens.offset = input.cache != nullptr ? input.cache->length() : 0;
   return tokens;
 }
 
@@ -94,12 +93,11 @@ Tensor Transformer::encode(const TransformerInput& input, const Context& context
     require<ValueError>(input.pixel_values.defined(), "expected pixel_values, found none");
     x = (*image_)(input.pixel_values, context);
   } else {
-    TokenInput tokens =
+    const TokenInput tokens =
         token_input(input.input_ids, input.inputs_embeds, input, spec_.tokens->positions);
-    tokens.offset = 0;  // a cache is the decoder's
     x = (*tokens_)(tokens, context);
     stack.positions = tokens.positions;
-    stack.padding = padding_for("attention_mask", input.attention_mask, input.starts, x, 0);
+    stack.padding = padding_for("attention_mask", input.attention_mask, input.starts, x);
   }
   return (*encoder_)(x, stack, context);
 }
@@ -117,11 +115,10 @@ Tensor Transformer::decode(const TransformerInput& input, const Tensor& encoded,
           : token_input(input.input_ids, input.inputs_embeds, own, spec_.tokens->positions);
   const Tensor x = (behind_encoder ? *decoder_tokens_ : *tokens_)(tokens, context);
   StackInput stack;
-  stack.cache = input.cache;
   stack.positions = tokens.positions;
   stack.padding = padding_for(behind_encoder ? "decoder_attention_mask" : "attention_mask",
                               behind_encoder ? input.decoder_attention_mask : input.attention_mask,
-                              own.starts, x, tokens.offset);
+                              own.starts, x);
   if (behind_encoder) {
     stack.source = encoded;
     stack.source_padding =

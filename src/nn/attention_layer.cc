@@ -1,7 +1,11 @@
 #include "glassformer/nn/attention_layer.h"
 
+#include <algorithm>
+
 #include "autograd/tape.h"
-#include "base/check.h"
+#include "glassformer/ops/cached_attention.h"
+#include "glassformer/ops/copy.h"
+#include "glassformer/ops/gather.h"
 #include "glassformer/ops/view.h"
 #include "nn/attention_steps.h"
 #include "nn/probing.h"
@@ -11,6 +15,23 @@ namespace {
 
 LinearSpec projection(const AttentionSpec& spec, int64_t heads) {
   return {spec.width, heads * spec.head_size, spec.bias, spec.initial};
+}
+
+// The bias [1, heads, queries, keys] of packed parts, from that of distances.
+Tensor packed_bias(const Tensor& distances, const CacheRows& rows) {
+  const std::vector<int64_t> queries = rows.query_starts.to_vector<int64_t>();
+  const std::vector<int64_t> keys = rows.key_starts.to_vector<int64_t>();
+  std::vector<int64_t> index(static_cast<size_t>(queries.back() * keys.back()));
+  for (size_t s = 0; s + 1 < queries.size(); ++s)
+    for (int64_t i = queries[s]; i < queries[s + 1]; ++i)
+      for (int64_t j = keys[s]; j < keys[s + 1]; ++j) {
+        const int64_t before = (keys[s + 1] - j) - (queries[s + 1] - i);
+        index[static_cast<size_t>(i * keys.back() + j)] = std::max<int64_t>(before, 0);
+      }
+  const Tensor ids =
+      to(from_vector(index, {static_cast<int64_t>(index.size())}), distances.device());
+  return reshape(index_select(distances, 1, ids),
+                 {1, distances.size(0), queries.back(), keys.back()});
 }
 
 }  // namespace
@@ -61,27 +82,16 @@ Tensor AttentionLayer::turned(const Tensor& x, const AttentionInput& input) cons
   return transpose(squeeze(apply_rotary(row, *input.rotary, input.rotary_options), 0), 0, 1);
 }
 
-Tensor AttentionLayer::operator()(const Tensor& x, const AttentionInput& input,
-                                  const Context& context, const Tensor& residual) const {
-  Projected now;
-  if (input.fixed != nullptr && input.fixed->key.defined()) {
-    now = {by_heads(query_(x), spec_.heads), input.fixed->key, input.fixed->value};
-    if (query_norm_) now.query = (*query_norm_)(now.query);
-  } else {
-    now = project(x, input);
-    if (query_norm_) now.query = (*query_norm_)(now.query), now.key = (*key_norm_)(now.key);
-    now.query = turned(now.query, input);
-    now.key = turned(now.key, input);
-    if (input.fixed != nullptr) *input.fixed = {now.key, now.value};
-  }
-  if (input.cache != nullptr) {
-    const KeyValue all = input.cache->append({now.key, now.value});
-    now.key = all.key, now.value = all.value;
-  }
-  now.query = probed(context, place_, "query", now.query);
-  now.key = probed(context, place_, "key", now.key);
-  now.value = probed(context, place_, "value", now.value);
+void AttentionLayer::store(const Tensor& source, const KeyValue& memory,
+                           const Tensor& places) const {
+  Tensor key = by_heads(key_(source), spec_.key_heads);
+  if (key_norm_) key = (*key_norm_)(key);
+  store_rows(memory.key, places, key);
+  store_rows(memory.value, places, by_heads(value_(source), spec_.key_heads));
+}
 
+AttentionOptions AttentionLayer::options_for(const AttentionInput& input,
+                                             const Context& context) const {
   AttentionOptions options = input.pattern;
   options.scale = spec_.scale;
   options.softcap = spec_.softcap;
@@ -90,7 +100,64 @@ Tensor AttentionLayer::operator()(const Tensor& x, const AttentionInput& input,
     options.dropout = spec_.dropout;
     options.random = context.random->next();
   }
-  Tensor heads = attend(context, place_, now.query, now.key, now.value, options);
+  return options;
+}
+
+// Keys and values come from the memory: step by step where they lie, or gathered for the fused
+// kernel and for a probe to see.
+Tensor AttentionLayer::attend_cached(const Tensor& query, const AttentionInput& input,
+                                     const Context& context) const {
+  const CacheRows& rows = *input.rows;
+  AttentionOptions options = options_for(input, context);
+  const auto steps = [&] {
+    return cached_attention(query, input.memory->key, input.memory->value, rows.places,
+                            rows.key_starts,
+                            {.scale = options.scale,
+                             .softcap = options.softcap,
+                             .window_left = options.window_left,
+                             .alibi_slopes = options.alibi_slopes,
+                             .distance_bias = input.distance_bias});
+  };
+  const bool by_steps = rows.steps && options.dropout == 0;
+  if (by_steps && context.probe == nullptr) return steps().output;
+
+  options.query_starts = rows.query_starts;
+  options.key_starts = rows.key_starts;
+  if (input.distance_bias.defined()) options.bias = packed_bias(input.distance_bias, rows);
+  const Tensor key = probed(context, place_, "key", gather_rows(input.memory->key, rows.places));
+  const Tensor value =
+      probed(context, place_, "value", gather_rows(input.memory->value, rows.places));
+  const bool as_stored = !replaces(context, place_, "key") && !replaces(context, place_, "value");
+  return attend(context, place_, query, key, value, options,
+                by_steps && as_stored ? FusedAttention(steps) : FusedAttention());
+}
+
+Tensor AttentionLayer::operator()(const Tensor& x, const AttentionInput& input,
+                                  const Context& context, const Tensor& residual) const {
+  const bool cached = input.rows != nullptr;
+  Projected now;
+  if (cached && !input.rows->written.defined()) {
+    now.query = by_heads(query_(x), spec_.heads);
+    if (query_norm_) now.query = (*query_norm_)(now.query);
+  } else {
+    now = project(x, input);
+    if (query_norm_) now.query = (*query_norm_)(now.query), now.key = (*key_norm_)(now.key);
+    now.query = turned(now.query, input);
+    now.key = turned(now.key, input);
+  }
+  now.query = probed(context, place_, "query", now.query);
+  Tensor heads;
+  if (cached) {
+    if (now.key.defined()) {
+      store_rows(input.memory->key, input.rows->written, now.key);
+      store_rows(input.memory->value, input.rows->written, now.value);
+    }
+    heads = attend_cached(now.query, input, context);
+  } else {
+    now.key = probed(context, place_, "key", now.key);
+    now.value = probed(context, place_, "value", now.value);
+    heads = attend(context, place_, now.query, now.key, now.value, options_for(input, context));
+  }
   heads = probed(context, place_, "heads", heads);
   const Tensor concat = x.rank() == 2 ? flatten(heads, 1) : flatten(transpose(heads, 1, 2), 2);
   return add_projected(context, place_, output_, probed(context, place_, "concat", concat),

@@ -151,7 +151,8 @@ Tensor attend_step_by_step(const Context& context, const std::string& place, con
 }  // namespace
 
 Tensor attend(const Context& context, const std::string& place, const Tensor& query,
-              const Tensor& key, const Tensor& value, const AttentionOptions& options) {
+              const Tensor& key, const Tensor& value, const AttentionOptions& options,
+              const FusedAttention& fused) {
   bool reads = false;
   if (context.probe != nullptr) {
     for (const char* step : kSteps) {
@@ -161,7 +162,7 @@ Tensor attend(const Context& context, const std::string& place, const Tensor& qu
       reads = reads || wish == ProbeWish::Kind::kRead;
     }
   }
-  const AttentionResult result = attention(query, key, value, options);
+  const AttentionResult result = fused ? fused() : attention(query, key, value, options);
   if (reads) read_steps(*context.probe, place, query, key, result.log_sum_exp, options);
   return result.output;
 }

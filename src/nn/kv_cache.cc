@@ -1,56 +1,77 @@
 #include "glassformer/nn/kv_cache.h"
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
 #include "base/check.h"
-#include "glassformer/ops/copy.h"
-#include "glassformer/ops/view.h"
 
 namespace glassformer {
-namespace {
 
-constexpr int kLengthAxis = 2;
-
-Tensor reserved(const Tensor& like, int64_t capacity) {
-  return empty(like.shape().with(kLengthAxis, capacity), like.options());
+KvCache::KvCache(std::span<const LayerSpec> layers, int64_t places, TensorOptions options) {
+  require<ValueError>(!layers.empty() && places >= 1,
+                      "cache: expected at least one layer and place, found {} and {}",
+                      layers.size(), places);
+  for (const LayerSpec& layer : layers)
+    layers_.push_back({empty({places, layer.key_heads, layer.key_size}, options),
+                       empty({places, layer.key_heads, layer.value_size}, options)});
+  users_.resize(static_cast<size_t>(places));
+  // The lowest are taken first, so that a sequence alone lies in one piece.
+  free_.resize(users_.size());
+  std::iota(free_.rbegin(), free_.rend(), int64_t{0});
 }
 
-void write(const Tensor& memory, const Tensor& next, int64_t at) {
-  copy_(slice(memory, kLengthAxis, at, at + next.size(kLengthAxis)), next);
+int64_t KvCache::take() {
+  require<MemoryError>(!free_.empty(), "cache: all of its {} places are taken", places());
+  const int64_t place = free_.back();
+  free_.pop_back();
+  users_[static_cast<size_t>(place)] = 1;
+  return place;
 }
 
-void check_fits(const char* what, const Tensor& memory, const Tensor& next) {
-  require<ShapeError>(next.shape().with(kLengthAxis, 0) == memory.shape().with(kLengthAxis, 0),
-                      "cache: expected {} like {}, found {}", what, memory.shape().str(),
-                      next.shape().str());
+void KvCache::give_back(int64_t place) {
+  if (--users_[static_cast<size_t>(place)] == 0) free_.push_back(place);
 }
 
-}  // namespace
-
-KeyValue LayerCache::append(const KeyValue& next) {
-  const int64_t count = next.key.size(kLengthAxis);
-  require<ValueError>(count <= capacity_ - length_,
-                      "cache: {} tokens are held and {} came; it was made for {}", length_, count,
-                      capacity_);
-  if (!memory_.key.defined())
-    memory_ = {reserved(next.key, capacity_), reserved(next.value, capacity_)};
-  check_fits("keys", memory_.key, next.key);
-  check_fits("values", memory_.value, next.value);
-  write(memory_.key, next.key, length_);
-  write(memory_.value, next.value, length_);
-  length_ += count;
-  return held();
+CacheSequence::CacheSequence(const CacheSequence& other)
+    : cache_(other.cache_), places_(other.places_), forgotten_(other.forgotten_) {
+  for (const int64_t place : places_)
+    if (place >= 0) cache_->share(place);
 }
 
-KeyValue LayerCache::held() const {
-  return {slice(memory_.key, kLengthAxis, 0, length_),
-          slice(memory_.value, kLengthAxis, 0, length_)};
+CacheSequence::CacheSequence(CacheSequence&& other) noexcept
+    : cache_(other.cache_),
+      places_(std::exchange(other.places_, {})),
+      forgotten_(std::exchange(other.forgotten_, 0)) {}
+
+CacheSequence& CacheSequence::operator=(CacheSequence other) noexcept {
+  std::swap(cache_, other.cache_);
+  std::swap(places_, other.places_);
+  std::swap(forgotten_, other.forgotten_);
+  return *this;
 }
 
-KvCache::KvCache(int64_t layers, int64_t capacity) : capacity_(capacity) {
-  require<ValueError>(layers >= 1 && capacity >= 1,
-                      "cache: expected at least one layer and place, found {} and {}", layers,
-                      capacity);
-  self_.assign(static_cast<size_t>(layers), LayerCache(capacity));
-  cross_.resize(static_cast<size_t>(layers));
+void CacheSequence::append(int64_t count) {
+  require<MemoryError>(count <= cache_->free_places(),
+                       "cache: expected room for {} tokens, found {} of {} places free", count,
+                       cache_->free_places(), cache_->places());
+  for (int64_t i = 0; i < count; ++i) places_.push_back(cache_->take());
+}
+
+void CacheSequence::truncate(int64_t length) {
+  while (this->length() > length) {
+    if (places_.back() >= 0) cache_->give_back(places_.back());
+    places_.pop_back();
+  }
+  forgotten_ = std::min(forgotten_, this->length());
+}
+
+void CacheSequence::keep_last(int64_t length) {
+  for (; forgotten_ < this->length() - length; ++forgotten_) {
+    int64_t& place = places_[static_cast<size_t>(forgotten_)];
+    if (place >= 0) cache_->give_back(place);
+    place = -1;
+  }
 }
 
 }  // namespace glassformer

@@ -18,4 +18,16 @@ std::shared_ptr<const RotaryTable> RotaryTables::get(int64_t length, TensorOptio
   return table_;
 }
 
+Tensor SinusoidalTable::get(int64_t length, TensorOptions options) {
+  const std::lock_guard lock(mutex_);
+  const bool fits = table_.defined() && table_.dtype() == options.dtype &&
+                    table_.device() == options.device && length <= table_.size(0);
+  if (!fits) {
+    const int64_t held = table_.defined() ? table_.size(0) : 0;
+    const int64_t rows = std::max<int64_t>({length, 2 * held, 256});
+    table_ = sinusoidal_positions(rows, width_, {.layout = layout_, .tensor = options});
+  }
+  return table_;
+}
+
 }  // namespace glassformer

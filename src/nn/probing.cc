@@ -9,6 +9,11 @@ std::string step_name(const std::string& place, const char* name) {
   return place.empty() ? name : place + "." + name;
 }
 
+bool replaces(const Context& context, const std::string& place, const char* name) {
+  return context.probe != nullptr &&
+         context.probe->wish(step_name(place, name)).kind == ProbeWish::Kind::kReplace;
+}
+
 Tensor replaced(Probe& probe, const std::string& name, const Tensor& value) {
   Tensor other = probe.replace(name, value);
   require<ValueError>(other.defined(), "probe: {} was replaced by no tensor", name);

@@ -9,6 +9,9 @@ namespace glassformer {
 
 std::string step_name(const std::string& place, const char* name);
 
+// Whether the probe puts something else in the place of a step.
+bool replaces(const Context& context, const std::string& place, const char* name);
+
 // What the probe puts in the place of `value`. Throws ValueError, ShapeError, DTypeError or
 // DeviceError unless it fits there.
 Tensor replaced(Probe& probe, const std::string& name, const Tensor& value);

@@ -1,10 +1,13 @@
 #include "glassformer/nn/stack.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 #include "glassformer/ops/copy.h"
+#include "glassformer/ops/gather.h"
 #include "glassformer/ops/relative_positions.h"
+#include "glassformer/ops/view.h"
 
 namespace glassformer {
 namespace {
@@ -36,27 +39,45 @@ Stack::Stack(const Weights& weights, const StackSpec& spec) : place_(weights.pla
   }
 }
 
-Tensor Stack::relative_positions(int64_t queries, int64_t past) const {
+// [heads, queries, keys], as many keys as queries.
+Tensor Stack::relative_positions(int64_t queries) const {
   const RelativeBucketOptions options{.bidirectional = !spec_.causal,
                                       .num_buckets = spec_.positions.num_buckets,
-                                      .max_distance = spec_.positions.max_distance,
-                                      .query_offset = past};
-  return relative_bias(relative_bias_, relative_position_buckets(queries, past + queries, options,
+                                      .max_distance = spec_.positions.max_distance};
+  return relative_bias(relative_bias_, relative_position_buckets(queries, queries, options,
                                                                  relative_bias_.device()));
 }
 
+// [heads, distances]: of a query and the key so many places before it.
+Tensor Stack::distance_bias(int64_t distances) const {
+  const RelativeBucketOptions options{.bidirectional = !spec_.causal,
+                                      .num_buckets = spec_.positions.num_buckets,
+                                      .max_distance = spec_.positions.max_distance,
+                                      .query_offset = distances - 1};
+  const Tensor last = relative_bias(
+      relative_bias_, relative_position_buckets(1, distances, options, relative_bias_.device()));
+  std::vector<int64_t> backwards(static_cast<size_t>(distances));
+  std::iota(backwards.rbegin(), backwards.rend(), int64_t{0});
+  return index_select(reshape(last, {last.count() / distances, distances}), 1,
+                      to(from_vector(backwards, {distances}), last.device()));
+}
+
 BlockInput Stack::block_input(const Tensor& x, const StackInput& input) const {
-  const int64_t queries = x.size(-2);
-  const int64_t past = input.cache != nullptr ? input.cache->length() : 0;
   BlockInput block;
   block.self.pattern = input.padding;
   block.self.pattern.causal = spec_.causal;
-  block.self.rotary_options = {spec_.positions.rotary_layout, input.positions,
-                               input.positions.defined() ? 0 : past};
+  block.self.rotary_options = {spec_.positions.rotary_layout, input.positions, 0};
   if (slopes_.defined()) block.self.pattern.alibi_slopes = to(slopes_, x.device());
-  if (relative_bias_.defined()) block.self.pattern.bias = relative_positions(queries, past);
   block.cross.pattern = input.source_padding;
   block.cross.source = input.source;
+  if (input.cached != nullptr) {
+    block.self.rows = &input.cached->self_rows;
+    if (input.cached->cross != nullptr) block.cross.rows = &input.cached->cross_rows;
+    if (relative_bias_.defined())
+      block.self.distance_bias = distance_bias(block.self.rows->longest);
+  } else if (relative_bias_.defined()) {
+    block.self.pattern.bias = relative_positions(x.size(-2));
+  }
   return block;
 }
 
@@ -64,21 +85,36 @@ Tensor Stack::operator()(Tensor x, const StackInput& input, const Context& conte
   BlockInput block = block_input(x, input);
   std::shared_ptr<const RotaryTable> table;  // kept while the blocks read it
   if (rotary_) {
-    const int64_t past = input.cache != nullptr ? input.cache->length() : 0;
-    const int64_t length =
-        input.positions.defined() ? length_for(input.positions) : past + x.size(-2);
+    const int64_t length = input.positions.defined() ? length_for(input.positions) : x.size(-2);
     const DType dtype = x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
     table = rotary_->get(length, {dtype, x.device()});
     block.self.rotary = table.get();
   }
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    if (input.cache != nullptr) {
-      block.self.cache = &input.cache->self(static_cast<int64_t>(i));
-      block.cross.fixed = &input.cache->cross(static_cast<int64_t>(i));
+    if (const CacheCall* cached = input.cached; cached != nullptr) {
+      block.self.memory = &cached->self->layer(static_cast<int64_t>(i));
+      if (cached->cross != nullptr)
+        block.cross.memory = &cached->cross->layer(static_cast<int64_t>(i));
     }
     x = blocks_[i](x, block, context);
   }
   return final_norm_ ? probed(context, place_, "norm", (*final_norm_)(x)) : x;
+}
+
+std::unique_ptr<KvCache> Stack::make_cache(Keeps keeps, int64_t places,
+                                           TensorOptions options) const {
+  std::vector<KvCache::LayerSpec> layers;
+  for (const BlockSpec& block : spec_.blocks) {
+    const AttentionSpec& spec =
+        keeps == Keeps::kSelf ? block.self_attention : block.cross_attention.value();
+    layers.push_back({spec.key_heads, spec.head_size, spec.head_size});
+  }
+  return std::make_unique<KvCache>(layers, places, options);
+}
+
+void Stack::store_source(const Tensor& source, KvCache& cache, const Tensor& places) const {
+  for (size_t i = 0; i < blocks_.size(); ++i)
+    blocks_[i].store_source(source, cache.layer(static_cast<int64_t>(i)), places);
 }
 
 }  // namespace glassformer

@@ -40,6 +40,8 @@ TokenEmbedding::TokenEmbedding(const Weights& weights, const TokenEmbeddingSpec&
   if (spec.positions.kind == PositionSpec::Kind::kLearned)
     positions_ = (weights / "positions")
                      .get("weight", {spec.positions.max_positions, spec.width}, spec.initial);
+  if (spec.positions.kind == PositionSpec::Kind::kSinusoidal)
+    sinusoidal_ = std::make_unique<SinusoidalTable>(spec.width, spec.positions.sinusoidal);
   if (spec.norm) norm_.emplace(weights / "norm", spec.width, *spec.norm);
 }
 
@@ -51,20 +53,20 @@ Tensor TokenEmbedding::position_vectors(const TokenInput& input, const Tensor& t
   Tensor rows = input.positions;
   if (spec.skip_padding && !rows.defined() && input.ids.defined() && spec_.padding)
     rows = positions_without_padding(input.ids, *spec_.padding, spec.first_row);
-  if (rows.defined()) {
-    if (learned) return embedding(positions_, rows);
-    const std::vector<int64_t> values = rows.to_vector<int64_t>();
-    const int64_t last = values.empty() ? 0 : *std::max_element(values.begin(), values.end());
-    const SinusoidalOptions options{.layout = spec.sinusoidal, .tensor = tokens.options()};
-    return embedding(sinusoidal_positions(last + 1, spec_.width, options), rows);
+  if (!learned) {
+    int64_t longest = length;
+    if (rows.defined()) {
+      const std::vector<int64_t> values = rows.to_vector<int64_t>();
+      longest = values.empty() ? 1 : *std::max_element(values.begin(), values.end()) + 1;
+    }
+    const Tensor table = sinusoidal_->get(longest, tokens.options());
+    return rows.defined() ? embedding(table, rows) : slice(table, 0, 0, length);
   }
-  if (!learned)
-    return sinusoidal_positions(length, spec_.width,
-                                {spec.sinusoidal, input.offset, tokens.options()});
-  require<IndexError>(input.offset + length <= spec.max_positions - spec.first_row,
+  if (rows.defined()) return embedding(positions_, rows);
+  require<IndexError>(length <= spec.max_positions - spec.first_row,
                       "{}: expected at most {} positions, found {}", place_,
-                      spec.max_positions - spec.first_row, input.offset + length);
-  return learned_positions(positions_, length, spec.first_row + input.offset);
+                      spec.max_positions - spec.first_row, length);
+  return learned_positions(positions_, length, spec.first_row);
 }
 
 Tensor TokenEmbedding::operator()(const TokenInput& input, const Context& context) const {

@@ -62,49 +62,6 @@ TEST(Model, SavesWhatItOpened) {
   }
 }
 
-// A decoder that is given its tokens in pieces sees what it has seen before in its cache.
-TEST(Model, CacheGivesTheSameAsTheWholeSequence) {
-  const NoGrad no_grad;
-  for (const char* name : {"gpt2", "llama", "llama-3", "mistral", "qwen3"}) {
-    const Model model = Model::open(fixture(name));
-    const TransformerInput whole = some_ids(2, 9);
-    const Tensor expected = model(whole).logits;
-    KvCache cache(static_cast<int64_t>(model.transformer().spec().decoder->blocks.size()), 9);
-    for (const auto& [begin, end] : {std::pair{0, 5}, {5, 6}, {6, 9}}) {
-      TransformerInput piece;
-      piece.input_ids = slice(whole.input_ids, 1, begin, end);
-      piece.cache = &cache;
-      const std::vector<float> ours = model(piece).logits.to_vector<float>();
-      const std::vector<float> theirs = slice(expected, 1, begin, end).to_vector<float>();
-      EXPECT_THAT(ours, ::testing::Pointwise(::testing::FloatNear(2e-5F), theirs)) << name;
-    }
-    TransformerInput more = some_ids(2, 1);
-    more.cache = &cache;
-    expect_throws<ValueError>([&] { model(more); }, "made for 9");
-  }
-}
-
-TEST(Model, CacheOfAnEncoderDecoder) {
-  const NoGrad no_grad;
-  for (const char* name : {"marian", "bart", "t5"}) {
-    const Model model = Model::open(fixture(name));
-    TransformerInput whole = some_ids(2, 7);
-    whole.decoder_input_ids = some_ids(2, 6).input_ids;
-    const Tensor expected = model(whole).logits;
-    KvCache cache(2, 6);
-    const Tensor encoded = model.transformer().encode(whole);
-    for (int64_t step = 0; step < 6; ++step) {
-      TransformerInput piece;
-      piece.encoder_output = encoded;
-      piece.decoder_input_ids = slice(whole.decoder_input_ids, 1, step, step + 1);
-      piece.cache = &cache;
-      const std::vector<float> ours = model(piece).logits.to_vector<float>();
-      const std::vector<float> theirs = slice(expected, 1, step, step + 1).to_vector<float>();
-      EXPECT_THAT(ours, ::testing::Pointwise(::testing::FloatNear(5e-5F), theirs)) << name;
-    }
-  }
-}
-
 // Sequences end to end give the same bits as each by itself.
 TEST(Model, PackedSequencesDoNotSeeEachOther) {
   const NoGrad no_grad;

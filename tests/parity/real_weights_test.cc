@@ -34,13 +34,14 @@ TEST(RealWeights, Stories260KWritesWhatItsAuthorPublished) {
   const auto ids = expected["greedy_ids"].get<std::vector<int64_t>>();
   const NoGrad no_grad;
   const Model model = Model::open(folder);
-  KvCache cache(5, static_cast<int64_t>(ids.size()));
+  const Transformer& transformer = model.transformer();
+  const auto cache = transformer.make_cache(static_cast<int64_t>(ids.size()));
+  CacheSequence sequence(*cache);
   std::vector<int64_t> ours{ids.front()};
   while (ours.size() < ids.size()) {
-    TransformerInput input;
-    input.input_ids = from_vector(std::vector{ours.back()}, {1, 1});
-    input.cache = &cache;
-    ours.push_back(argmax(model(input).logits, -1).to_vector<int64_t>().front());
+    const CachedPart next{&sequence, std::span(ours).last(1)};
+    const Tensor hidden = transformer.decode({&next, 1}, Pass::kSteps);
+    ours.push_back(argmax(transformer.head(hidden).logits, -1).to_vector<int64_t>().front());
   }
   EXPECT_EQ(ours, ids);
   EXPECT_EQ(Tokenizer::open(folder).decode(ours), expected["greedy_text"].get<std::string>());

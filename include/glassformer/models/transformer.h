@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "glassformer/models/spec.h"
@@ -18,8 +20,19 @@ struct TransformerInput {
   // Sequences end to end without padding: ids are [tokens], and sequence s is starts[s] to
   // starts[s + 1]. int64 [sequences + 1]. Only where there is one stack; results are packed too.
   Tensor starts = {};
-  KvCache* cache = nullptr;  // of the decoder: what it has seen before
 };
+
+// The next tokens of a sequence whose keys and values are kept.
+struct CachedPart {
+  CacheSequence* sequence;  // grows by them
+  std::span<const int64_t> ids;
+  const CacheSequence* source = nullptr;  // of a decoder behind an encoder
+};
+
+// How kept sequences are continued. One step gives the same bits whether it is run alone, with the
+// next ones of its sequence, or with other sequences; a prompt is faster, and its bits depend on
+// where it was cut, not on what else is run with it.
+enum class Pass : uint8_t { kPrompt, kSteps };
 
 struct TransformerOutput {
   Tensor logits = {};                         // by the head's kind
@@ -42,6 +55,18 @@ class Transformer {
   Tensor encode(const TransformerInput& input, const Context& context = {}) const;
   Tensor decode(const TransformerInput& input, const Tensor& encoded,
                 const Context& context = {}) const;
+
+  // Decoding with kept keys and values. Caches hold so many tokens, in all sequences.
+  std::unique_ptr<KvCache> make_cache(int64_t places) const;
+  std::unique_ptr<KvCache> make_source_cache(int64_t places) const;
+  // What the decoder attends to, of sources that encode() has run packed, `lengths` long: one
+  // sequence each. Throws MemoryError where the cache has no room.
+  std::vector<CacheSequence> keep_sources(const Tensor& encoded, std::span<const int64_t> lengths,
+                                          KvCache& cache) const;
+  // The decoder's hidden states [tokens, width] of all parts, end to end. Where it throws, the
+  // sequences are as they were.
+  Tensor decode(std::span<const CachedPart> parts, Pass pass, const Context& context = {}) const;
+
   // hidden: of the last stack; `starts` as in the input.
   TransformerOutput head(const Tensor& hidden, const Context& context = {},
                          const Tensor& starts = {}) const;
@@ -58,6 +83,7 @@ class Transformer {
   };
   Head make_head(const Weights& weights) const;
   Tensor transformed(const Tensor& x, const Context& context) const;
+  Tensor run_cached(std::span<const CachedPart> parts, Pass pass, const Context& context) const;
   TransformerOutput classify(const Tensor& hidden, const Context& context,
                              const Tensor& starts) const;
 

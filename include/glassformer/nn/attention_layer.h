@@ -32,8 +32,11 @@ struct AttentionInput {
   Tensor source = {};                   // what keys and values are made from; x itself unless given
   const RotaryTable* rotary = nullptr;  // turns query and key
   RotaryOptions rotary_options = {};
-  LayerCache* cache = nullptr;  // of self-attention: holds what came before
-  KeyValue* fixed = nullptr;    // of cross-attention: filled by the first call, then used
+  // Where kept keys and values lie, and what this call sees of them. x is then packed [tokens,
+  // width]. The call's own are stored first, where the rows say where.
+  const KeyValue* memory = nullptr;
+  const CacheRows* rows = nullptr;
+  Tensor distance_bias = {};  // [heads, distances], of the rows; in place of a bias in the pattern
 };
 
 // Multi-head attention with its projections, and the residual around it:
@@ -47,11 +50,19 @@ class AttentionLayer {
   Tensor operator()(const Tensor& x, const AttentionInput& input, const Context& context,
                     const Tensor& residual = {}) const;
 
+  // Stores the keys and values of `source`, packed [tokens, width], for later calls.
+  void store(const Tensor& source, const KeyValue& memory, const Tensor& places) const;
+
+  const AttentionSpec& spec() const { return spec_; }
+
  private:
   struct Projected {
     Tensor query, key, value;  // [batch, heads, length, size]; packed: [tokens, heads, size]
   };
   Projected project(const Tensor& x, const AttentionInput& input) const;
+  AttentionOptions options_for(const AttentionInput& input, const Context& context) const;
+  Tensor attend_cached(const Tensor& query, const AttentionInput& input,
+                       const Context& context) const;
   Tensor turned(const Tensor& x, const AttentionInput& input) const;
   Tensor by_heads(const Tensor& x, int64_t heads) const;
 

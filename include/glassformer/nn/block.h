@@ -30,6 +30,10 @@ class Block {
  public:
   Block(const Weights& weights, const BlockSpec& spec);
   Tensor operator()(const Tensor& x, const BlockInput& input, const Context& context) const;
+  // Stores the keys and values that the cross-attention makes from `source`.
+  void store_source(const Tensor& source, const KeyValue& memory, const Tensor& places) const {
+    cross_attention_.value().store(source, memory, places);
+  }
 
  private:
   struct Names {

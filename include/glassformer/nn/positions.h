@@ -40,4 +40,19 @@ class RotaryTables {
   TensorOptions options_;
 };
 
+// The same for sinusoidal positions.
+class SinusoidalTable {
+ public:
+  SinusoidalTable(int64_t width, SinusoidalOptions::Layout layout)
+      : width_(width), layout_(layout) {}
+  // [length at least, width].
+  Tensor get(int64_t length, TensorOptions options);
+
+ private:
+  int64_t width_;
+  SinusoidalOptions::Layout layout_;
+  std::mutex mutex_;
+  Tensor table_;
+};
+
 }  // namespace glassformer

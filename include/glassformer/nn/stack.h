@@ -25,7 +25,7 @@ struct StackInput {
   Tensor positions = {};          // int64 [length] or [batch, length], where they are not 0, 1, ...
   Tensor source = {};             // the encoder's output, for cross-attention
   AttentionOptions source_padding = {};
-  KvCache* cache = nullptr;
+  const CacheCall* cached = nullptr;  // with positions; x is packed
 };
 
 // The blocks of an encoder or decoder, one after the other, and the norm after the last.
@@ -35,9 +35,16 @@ class Stack {
   Stack(const Weights& weights, const StackSpec& spec);
   Tensor operator()(Tensor x, const StackInput& input, const Context& context) const;
 
+  // A cache for so many tokens: of this stack's own keys and values, or of its source's.
+  enum class Keeps : uint8_t { kSelf, kSource };
+  std::unique_ptr<KvCache> make_cache(Keeps keeps, int64_t places, TensorOptions options) const;
+  // Stores what every block's cross-attention makes from `source`, packed [tokens, width].
+  void store_source(const Tensor& source, KvCache& cache, const Tensor& places) const;
+
  private:
   BlockInput block_input(const Tensor& x, const StackInput& input) const;
-  Tensor relative_positions(int64_t queries, int64_t past) const;
+  Tensor relative_positions(int64_t queries) const;
+  Tensor distance_bias(int64_t distances) const;
 
   std::string place_;
   StackSpec spec_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -25,7 +26,6 @@ struct TokenInput {
   Tensor vectors = {};    // floating [batch, length, width], in place of ids
   Tensor types = {};      // like ids; zeros unless given
   Tensor positions = {};  // like ids: rows of the table; counted from the first unless given
-  int64_t offset = 0;     // how many positions came before: what a cache holds
 };
 
 // Token, segment and position vectors, added up, normed and dropped out:
@@ -45,6 +45,7 @@ class TokenEmbedding {
   std::string place_, positions_step_;
   TokenEmbeddingSpec spec_;
   Tensor tokens_, types_, positions_;
+  std::unique_ptr<SinusoidalTable> sinusoidal_;
   std::optional<Norm> norm_;
 };
 

@@ -7,6 +7,7 @@
 #include "glassformer/ops/attention.h"           // IWYU pragma: export
 #include "glassformer/ops/backward.h"            // IWYU pragma: export
 #include "glassformer/ops/batch_norm.h"          // IWYU pragma: export
+#include "glassformer/ops/cached_attention.h"    // IWYU pragma: export
 #include "glassformer/ops/copy.h"                // IWYU pragma: export
 #include "glassformer/ops/create.h"              // IWYU pragma: export
 #include "glassformer/ops/dropout.h"             // IWYU pragma: export

@@ -9,6 +9,7 @@
   X(attention_backward)            \
   X(attention_forward)             \
   X(batch_norm)                    \
+  X(cached_attention)              \
   X(copy)                          \
   X(cross_entropy)                 \
   X(dropout)                       \

@@ -8,6 +8,7 @@
   X(arithmetic)                    \
   X(attention)                     \
   X(batch_norm)                    \
+  X(cached_attention)              \
   X(copy)                          \
   X(cross_entropy)                 \
   X(dropout)                       \
