@@ -165,7 +165,7 @@ TEST(BeamSearch, CoveragePrefersWhatLooksAtTheSource) {
     const auto live = search->advance({.logits = logits, .attention = first});
     ASSERT_EQ(live.size(), 2U);
     ASSERT_EQ(live[0].token, 0);
-    logits = {0, 0, 0, 0};
+    logits = {5, 0, 5, 0};
     EXPECT_TRUE(search->advance({.logits = logits, .attention = then}).empty());
     EXPECT_EQ(search->results()[0].ids[0], beta > 0 ? 1 : 0);
   }
