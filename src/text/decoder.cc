@@ -57,12 +57,6 @@ void clean_up(std::string& text) {
     replace_all(text, from, to);
 }
 
-void decode_byte_level(Tokens& tokens) {
-  std::string bytes;
-  for (const std::string& token : tokens) bytes += to_bytes(token).value_or(token);
-  tokens = {replace_invalid_utf8(bytes)};
-}
-
 void decode_byte_fallback(Tokens& tokens) {
   Tokens result;
   std::string bytes;
@@ -87,6 +81,16 @@ void decode_byte_fallback(Tokens& tokens) {
   flush();
   tokens = std::move(result);
 }
+
+class ByteLevel : public Decoder {
+ public:
+  void apply(Tokens& tokens) const override {
+    std::string bytes;
+    for (const std::string& token : tokens) bytes += to_bytes(token).value_or(token);
+    tokens = {replace_invalid_utf8(bytes)};
+  }
+  bool spells_bytes() const override { return true; }
+};
 
 std::function<void(Tokens&)> word_piece(const JsonFields& fields) {
   return [prefix = fields.text("prefix"), cleanup = fields.boolean("cleanup")](Tokens& tokens) {
@@ -186,6 +190,10 @@ class Sequence : public Decoder {
   void apply(Tokens& tokens) const override {
     for (const auto& step : steps_) step->apply(tokens);
   }
+  bool spells_bytes() const override {
+    return std::any_of(steps_.begin(), steps_.end(),
+                       [](const auto& step) { return step->spells_bytes(); });
+  }
 
  private:
   std::vector<std::unique_ptr<Decoder>> steps_;
@@ -215,7 +223,7 @@ std::unique_ptr<Decoder> make_decoder(const JsonFields& fields) {
   };
   if (type == "Sequence") return std::make_unique<Sequence>(at);
   if (type == "Replace") return std::make_unique<Replace>(at);
-  if (type == "ByteLevel") return simple(decode_byte_level);
+  if (type == "ByteLevel") return std::make_unique<ByteLevel>();
   if (type == "ByteFallback") return simple(decode_byte_fallback);
   if (type == "Fuse") return simple([](Tokens& tokens) { tokens = {join(tokens)}; });
   if (type == "WordPiece") return simple(word_piece(at));

@@ -14,6 +14,8 @@ class Decoder {
  public:
   virtual ~Decoder() = default;
   virtual void apply(std::vector<std::string>& tokens) const = 0;
+  // Whether tokens spell bytes in GPT-2's alphabet.
+  virtual bool spells_bytes() const { return false; }
 };
 
 // The byte that a token like <0x41> names, or -1.

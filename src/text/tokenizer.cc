@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "text/byte_alphabet.h"
 #include "text/encoding_ops.h"
 #include "text/layouts.h"
 #include "text/tokenizer_config.h"
@@ -247,6 +248,26 @@ std::optional<std::string> Tokenizer::id_to_token(int64_t id) const {
   if (const std::string* added = parts_->added.token(number)) return *added;
   if (const auto token = parts_->model->vocabulary().token(number)) return std::string(*token);
   return std::nullopt;
+}
+
+std::string Tokenizer::token_bytes(int64_t id) const {
+  const auto token = id_to_token(id);
+  if (!token || is_special(id)) return {};
+  if (!parts_->decoder) return " " + *token;
+  if (parts_->decoder->spells_bytes()) return to_bytes(*token).value_or(*token);
+  // What decoding makes of it between two letters.
+  const auto decoded = [&](std::vector<std::string> tokens) {
+    parts_->decoder->apply(tokens);
+    std::string text;
+    for (const std::string& part : tokens) text += part;
+    return text;
+  };
+  const std::string without = decoded({"a", "b"}), with = decoded({"a", *token, "b"});
+  const std::string_view after = std::string_view(without).substr(1);
+  if (with.size() < without.size() || !with.ends_with(after)) return {};
+  std::string added = with.substr(1, with.size() - without.size());
+  const int byte = fallback_byte(*token);
+  return byte >= 0 && added != *token ? std::string(1, static_cast<char>(byte)) : added;
 }
 
 size_t Tokenizer::vocabulary_size() const {

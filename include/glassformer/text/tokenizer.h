@@ -86,6 +86,9 @@ class Tokenizer {
 
   std::optional<int64_t> token_to_id(std::string_view token) const;
   std::optional<std::string> id_to_token(int64_t id) const;
+  // The bytes that the token adds to a text in the middle of which it stands; they need not be
+  // whole characters. Empty for special tokens and ids that are none.
+  std::string token_bytes(int64_t id) const;
   // Tokens, added ones included.
   size_t vocabulary_size() const;
   bool is_special(int64_t id) const;
