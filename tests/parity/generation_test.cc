@@ -1,59 +1,18 @@
 // Token for token what transformers' generate() gives, on models of every family that generates.
 // The cases are made by tools/fixtures/generation.py.
 
-#include <fstream>
-#include <sstream>
+#include <algorithm>
+#include <iostream>
 
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "decoding/toy_model.h"
-#include "glassformer/models/model.h"
-#include "glassformer/ops/ops.h"
+#include "glassformer/decoding/engine.h"
 
 namespace glassformer {
 namespace {
 
 std::filesystem::path fixtures() { return GLASSFORMER_FIXTURES_DIR; }
-
-Tensor row_of(const std::vector<int64_t>& ids) {
-  return from_vector(ids, {1, static_cast<int64_t>(ids.size())});
-}
-
-// Runs the model over the whole sequence at each step.
-class Recomputing {
- public:
-  Recomputing(const Model& model, std::vector<int64_t> source)
-      : model_(model), source_(std::move(source)) {}
-  std::vector<float> operator()(const std::vector<int64_t>& ids) const {
-    TransformerInput input;
-    if (source_.empty()) {
-      input.input_ids = row_of(ids);
-    } else {
-      input.input_ids = row_of(source_);
-      input.decoder_input_ids = row_of(ids);
-    }
-    const Tensor logits = model_(input).logits;
-    const std::vector<float> all = logits.to_vector<float>();
-    return {all.end() - logits.size(-1), all.end()};
-  }
-
- private:
-  const Model& model_;
-  std::vector<int64_t> source_;
-};
-
-std::vector<Hypothesis> generate(const Model& model, const GenerationOptions& options,
-                                 const std::vector<int64_t>& prompt) {
-  SearchInput input;
-  input.vocabulary_size = 96;
-  const bool two_stacks = model.transformer().spec().encoder.has_value();
-  input.prompt = two_stacks ? std::vector{options.decoder_start_token_id.value()} : prompt;
-  if (two_stacks) input.source = prompt;
-  const auto search = make_search(options, input);
-  testing::run_search(*search, input.prompt, Recomputing(model, input.source));
-  return search->results();
-}
 
 // The folder's options with those of a case over them.
 GenerationOptions options_of(const std::filesystem::path& folder, const Json& changes) {
@@ -87,8 +46,12 @@ TEST_P(Generation, EqualsHuggingFace) {
   for (const Json& one : fixture["cases"]) {
     SCOPED_TRACE(one["name"].get<std::string>());
     const GenerationOptions options = options_of(folder, one["options"]);
-    for (size_t i = 0; i < one["prompts"].size(); ++i) {
-      const auto results = generate(model, options, one["prompts"][i].get<std::vector<int64_t>>());
+    std::vector<GenerationRequest> requests;
+    for (const Json& prompt : one["prompts"])
+      requests.push_back({.ids = prompt.get<TokenIds>(), .options = options});
+    const std::vector<GenerationResult> all = generate(model, requests);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const std::vector<Hypothesis>& results = all[i].hypotheses;
       ASSERT_EQ(results.size(), one["outputs"][i].size());
       for (size_t j = 0; j < results.size(); ++j)
         largest = std::max(largest, compare(results[j], one["outputs"][i][j]));
