@@ -8,7 +8,9 @@ namespace glassformer {
 void add_classify(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_forward(CLI::App& app);
+void add_generate(CLI::App& app);
 void add_info(CLI::App& app);
 void add_tokenize(CLI::App& app);
+void add_translate(CLI::App& app);
 
 }  // namespace glassformer

@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "glassformer/base/error.h"
 #include "glassformer/base/version.h"
 
@@ -21,8 +22,10 @@ int run(int count, char** arguments) {
   glassformer::add_classify(app);
   glassformer::add_embed(app);
   glassformer::add_forward(app);
+  glassformer::add_generate(app);
   glassformer::add_info(app);
   glassformer::add_tokenize(app);
+  glassformer::add_translate(app);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   if (count > 1 && arguments[1][0] != '-' &&
@@ -49,6 +52,8 @@ int run(int count, char** arguments) {
 int main(int count, char** arguments) {
   try {
     return run(count, arguments);
+  } catch (const glassformer::Interrupted&) {
+    return glassformer::kInterrupted;
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return kFailed;

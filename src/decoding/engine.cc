@@ -128,9 +128,9 @@ SearchInput Engine::State::search_input(const GenerationRequest& request) const 
         own.max_positions - own.first_row);
     input.source = request.ids;
     input.prompt = request.decoder_ids;
-    const auto start = request.options.decoder_start_token_id
-                           ? request.options.decoder_start_token_id
-                           : request.options.bos_token_id;
+    std::optional<int64_t> start = request.options.decoder_start_token_id;
+    if (!start) start = model.config().decoder_start;
+    if (!start) start = request.options.bos_token_id;
     if (input.prompt.empty()) {
       require<ValueError>(start.has_value(), "decoder_start_token_id: expected one, found none");
       input.prompt.push_back(*start);
@@ -242,7 +242,10 @@ void Engine::State::run_prompts(std::span<Running*> requests) {
 void Engine::State::guess() {
   for (const auto& one : running) {
     if (one->ended || !one->single()) continue;
-    for (const int64_t token : draft->guess(*one, options.draft_tokens))
+    // No more than may be said: the last of them is the model's own.
+    const auto said = static_cast<int64_t>(one->said.size() - one->input.prompt.size());
+    const int64_t left = max_new_tokens(one->request.options, one->input) - said - 1;
+    for (const int64_t token : draft->guess(*one, std::min(options.draft_tokens, left)))
       one->ids.front().push_back(token);
   }
 }
@@ -326,6 +329,10 @@ Engine::~Engine() = default;
 
 Engine::Need Engine::need(const GenerationRequest& request) const {
   return state_->need(request, state_->search_input(request));
+}
+
+SearchInput Engine::search_input(const GenerationRequest& request) const {
+  return state_->search_input(request);
 }
 
 int64_t Engine::submit(GenerationRequest request) {

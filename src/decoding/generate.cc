@@ -1,6 +1,10 @@
 #include <algorithm>
 
+#include "base/check.h"
+#include "glassformer/autograd/no_grad.h"
 #include "glassformer/decoding/engine.h"
+#include "glassformer/ops/copy.h"
+#include "glassformer/ops/view.h"
 
 namespace glassformer {
 namespace {
@@ -56,6 +60,28 @@ std::vector<GenerationResult> generate(const Model& model, std::vector<Generatio
     }
   }
   return results;
+}
+
+Hypothesis score_target(const Model& model, const GenerationRequest& request,
+                        const TokenIds& target) {
+  const NoGrad no_grad;
+  require<ValueError>(!target.empty(), "the target is empty: it needs at least one id");
+  const Engine engine(model, {.places = 1, .source_places = 1});
+  const SearchInput input = engine.search_input(request);
+  TokenIds ids = input.prompt;
+  ids.insert(ids.end(), target.begin(), target.end() - 1);
+  const auto row = [&](const TokenIds& values) {
+    return to(from_vector(values, {1, static_cast<int64_t>(values.size())}),
+              model.transformer().parameters().front().value.device());
+  };
+  TransformerInput whole;
+  (input.source.empty() ? whole.input_ids : whole.decoder_input_ids) = row(ids);
+  if (!input.source.empty()) whole.input_ids = row(input.source);
+  const Tensor logits = model(whole).logits;
+  const auto count = static_cast<int64_t>(target.size());
+  const std::vector<float> last =
+      slice(logits, 1, logits.size(1) - count, logits.size(1)).to_vector<float>();
+  return score_target(last, target, request.options.length_penalty);
 }
 
 }  // namespace glassformer

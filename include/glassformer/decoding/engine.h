@@ -55,6 +55,8 @@ class Engine {
     int64_t places, source_places;
   };
   Need need(const GenerationRequest& request) const;
+  // What the request's search begins with. Throws as submit().
+  SearchInput search_input(const GenerationRequest& request) const;
 
   // Queues a request, and gives its number. Throws ValueError or IndexError for options that
   // contradict each other, an empty prompt, one that is longer than the model or the engine takes,
@@ -79,5 +81,9 @@ class Engine {
 std::vector<GenerationResult> generate(const Model& model, std::vector<GenerationRequest> requests,
                                        EngineOptions options = {},
                                        const std::function<bool(int64_t done)>& keep_going = {});
+
+// Forced decoding: how the model scores `target` as the answer to the request.
+Hypothesis score_target(const Model& model, const GenerationRequest& request,
+                        const TokenIds& target);
 
 }  // namespace glassformer

@@ -81,6 +81,9 @@ GenerationOptions read_generation_options(const std::filesystem::path& folder);
 // The same from the text of such a file; `where` names it in messages.
 GenerationOptions parse_generation_options(const std::string& json, const std::string& where);
 
+// Fields of such a text over what is there; those that are ours have the names of ours.
+void update(GenerationOptions& options, const std::string& json, const std::string& where);
+
 // Throws ValueError for values outside their domain and for options that contradict each other.
 void check(const GenerationOptions& options);
 

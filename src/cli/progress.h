@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace glassformer {
+
+// How far a long command is, on stderr: a bar that is drawn again and again on a terminal, now and
+// then a plain line otherwise. Silent for the first moment, and where `total` is 0.
+class Progress {
+ public:
+  Progress(std::string what, int64_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void update(int64_t done);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw(int64_t done, double seconds);
+
+  std::string what_;
+  int64_t total_;
+  bool terminal_, drawn_ = false;
+  Clock::time_point start_, last_;
+};
+
+}  // namespace glassformer
