@@ -56,6 +56,15 @@ TEST(SentencePiece, RealModelsEqualThePackage) {
     expect_equal(*folder / name, blocks);
 }
 
+// Those of tools/fixtures/package_tokenizers.py.
+TEST(SentencePiece, ModelsInPackagesEqualThePackage) {
+  const char* folder = std::getenv("GLASSFORMER_PACKAGES");
+  if (folder == nullptr) GTEST_SKIP() << "GLASSFORMER_PACKAGES does not name a folder";
+  const Json expected = read_json(kFixtures / "packages.json");
+  for (const auto& [name, blocks] : expected["sentencepiece"].items())
+    expect_equal(fs::path(folder) / name, blocks);
+}
+
 class GgufVocabularies : public ::testing::TestWithParam<const char*> {};
 
 // The cases that llama.cpp has for each vocabulary, which come from Hugging Face's tokenizers.

@@ -1,6 +1,7 @@
 #include "glassformer/text/tokenizer.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -82,6 +83,17 @@ TEST(Tokenizers, TheRealGpt2EqualsThePackage) {
   const auto file = shared_data("tokenizers/gpt2/tokenizer.json");
   if (!file) GTEST_SKIP() << "no tokenizers/gpt2; set GLASSFORMER_DATA";
   expect_equal(Tokenizer::open(*file), read_json(kFixtures / "gpt2.shared.json"));
+}
+
+// Those of tools/fixtures/package_tokenizers.py.
+TEST(Tokenizers, ThoseInPackagesEqualThePackage) {
+  const char* folder = std::getenv("GLASSFORMER_PACKAGES");
+  if (folder == nullptr) GTEST_SKIP() << "GLASSFORMER_PACKAGES does not name a folder";
+  const Json expected = read_json(kFixtures / "packages.json");
+  for (const auto& [name, sums] : expected["tokenizers"].items()) {
+    SCOPED_TRACE(name);
+    expect_equal(Tokenizer::open(std::filesystem::path(folder) / name), sums);
+  }
 }
 
 std::vector<std::string> trained_styles() {
