@@ -54,9 +54,8 @@ Run tokenizer_case(const json& args) {
   const auto file = args.at("file").get<std::string>();
   const auto path = args.at("text").get<std::string>();
   if (path.empty())
-    return [=] {
-      return as_tensor({static_cast<int64_t>(Tokenizer::open(file).vocabulary_size())});
-    };
+    return
+        [=] { return as_tensor({static_cast<int64_t>(Tokenizer::open(file).vocabulary_size())}); };
   const std::string text = read_text(path);
   std::vector<std::string> lines;
   if (args.at("lines").get<bool>()) {
