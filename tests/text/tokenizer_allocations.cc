@@ -58,8 +58,8 @@ bool check(const std::string& style) {
   const size_t eight = count(longer, many);
   constexpr size_t kLists = 16;  // of the result, and of what is kept on the way to it
   const bool good = many > few * 7 && eight <= one + 3 * kLists;
-  std::printf("%s: %zu tokens, %zu allocations; %zu tokens, %zu allocations%s\n", style.c_str(), few,
-              one, many, eight, good ? "" : ": TOO MANY");
+  std::printf("%s: %zu tokens, %zu allocations; %zu tokens, %zu allocations%s\n", style.c_str(),
+              few, one, many, eight, good ? "" : ": TOO MANY");
   return good;
 }
 
