@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "glassformer/ops/copy.h"
 #include "glassformer/ops/view.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -19,8 +20,7 @@ void write(const Tensor& memory, const Tensor& next, int64_t at) {
 
 void check_fits(const char* what, const Tensor& memory, const Tensor& next) {
   require<ShapeError>(next.shape().with(kLengthAxis, 0) == memory.shape().with(kLengthAxis, 0),
-                      "cache: expected {} like {}, found {}", what, memory.shape().str(),
-                      next.shape().str());
+                      "cache: expected {} like {}, found {}", what, memory.shape(), next.shape());
 }
 
 }  // namespace
