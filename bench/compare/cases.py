@@ -155,6 +155,22 @@ def model_case(model, name, size, make):
                 torch=None, args={"folder": model, "input": name, "dtype": F32})
 
 
+def tokenizer_cases():
+    """Tiny-shakespeare whole and by line; one word of many megabytes; a large vocabulary loaded."""
+    def case(name, goals=(), **args):
+        return Case(name=f"tokenizer/{name}", op="tokenizer", dtype=F32, make=make_all([]), torch=None,
+                    args=args, goals=list(goals))
+
+    faster = Goal("tokenizers/ours", 1.5)
+    for style in ("gpt2", "bpe", "wordpiece", "unigram"):
+        for text in ("whole", "lines"):
+            yield case(f"{style}/{text}", [faster], file=style, text="shakespeare", lines=text == "lines")
+    for style in ("bpe", "unigram"):
+        for size in (1, 2, 4, 8):
+            yield case(f"{style}/no-spaces/{size}MB", file=style, text=f"letters{size}", lines=False)
+    yield case("load/150000", [Goal("tokenizers/ours", 2)], file="large", text="", lines=False)
+
+
 def nn(torch):
     return torch.nn.functional
 
@@ -165,6 +181,7 @@ def all_cases(quick):
     yield from attention_cases(lengths)
     yield from memory_cases(8192 if quick else 65536, 512 if quick else 2048)
     yield from model_cases(quick)
+    yield from tokenizer_cases()
 
 
 def make_inputs(torch, case):

@@ -1,4 +1,5 @@
-"""Measures Glassformer side by side with PyTorch and, on whole models, ONNX Runtime, in one run.
+"""Measures Glassformer side by side with PyTorch, on whole models also ONNX Runtime, and on text the
+tokenizers package, in one run.
 
 All work on the same numbers with the same number of threads; their results are compared before
 anything is timed; repetitions take turns, so that what else the machine does falls on all. Medians
@@ -20,6 +21,7 @@ import models
 import peer_probe
 import report
 import sides
+import tokenizing
 
 
 def parse_arguments():
@@ -133,6 +135,18 @@ def compare_models(chosen, torch, peer, arguments):
     return results, report.model_markdown(results, peers, arguments.threads, arguments.quick)
 
 
+def compare_tokenizers(chosen, torch, _, arguments):
+    """(results, their table)."""
+    import tokenizers
+
+    driver = program(arguments.root, "glassformer_compare")
+    files = tokenizing.Files(arguments.root)
+    results = list(told(tokenizing.measure(case, files, torch, driver, 3 if arguments.quick else 7)
+                        for case in chosen if files.has(case)))
+    return results, report.tokenizer_markdown(results, f"tokenizers {tokenizers.__version__}",
+                                              arguments.quick)
+
+
 def main():
     arguments = parse_arguments()
     chosen = selected(arguments)
@@ -150,8 +164,10 @@ def main():
         peer += (f" with {peer_probe.VARIABLE}={level}: beyond that it ends with an illegal "
                  "instruction on this machine")
     results, texts = [], {}
-    for kind, compare in (("ops", compare_ops), ("models", compare_models)):
-        wanted = [case for case in chosen if (case.op == "model") == (kind == "models")]
+    kinds = {"ops": compare_ops, "models": compare_models, "tokenizers": compare_tokenizers}
+    kind_of = {"model": "models", "tokenizer": "tokenizers"}
+    for kind, compare in kinds.items():
+        wanted = [case for case in chosen if kind_of.get(case.op, "ops") == kind]
         if wanted:
             found, texts[kind] = compare(wanted, torch, peer, arguments)
             results += found

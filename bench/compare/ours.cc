@@ -12,7 +12,9 @@
 // the last input is the gradient of the result, and only the backward is timed. Whatever goes wrong
 // is answered as {"error": "..."}. The case "model" opens a Hugging Face folder: its args are
 // {"folder", "dtype", "input"}, the last being the name of its one input, and its result is the
-// last hidden state.
+// last hidden state. The case "tokenizer" reads {"file", "text", "lines"}: a tokenizer.json, a text
+// file and whether it is encoded line by line; its result is the ids. Without a text the file is
+// loaded each time, and the result is the number of tokens.
 //
 // {"floor": {"dtype", "operations", "reads", "writes"}, "repeats": n} answers the "seconds" that
 // the machine itself takes for so much.
@@ -23,6 +25,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -38,6 +41,42 @@ using nlohmann::json;
 using Inputs = std::vector<Tensor>;
 using Run = std::function<Tensor()>;
 using Op = std::function<Run(const Inputs& in, const json& args)>;
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw FileError("cannot read " + path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Tensor as_tensor(const std::vector<int64_t>& ids) {
+  Tensor x = empty(Shape{static_cast<int64_t>(ids.size())}, {DType::kInt64, Device::kCpu});
+  x.storage()->copy_in(0, ids.data(), ids.size() * sizeof(int64_t));
+  return x;
+}
+
+Run tokenizer_case(const json& args) {
+  const auto file = args.at("file").get<std::string>();
+  const auto path = args.at("text").get<std::string>();
+  if (path.empty())
+    return
+        [=] { return as_tensor({static_cast<int64_t>(Tokenizer::open(file).vocabulary_size())}); };
+  const std::string text = read_text(path);
+  std::vector<std::string> lines;
+  if (args.at("lines").get<bool>()) {
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+  } else {
+    lines.push_back(text);
+  }
+  return [lines, tokenizer = Tokenizer::open(file)] {
+    std::vector<int64_t> ids;
+    for (const std::string& line : lines) {
+      const Encoding encoding = tokenizer.encode(line);
+      ids.insert(ids.end(), encoding.ids.begin(), encoding.ids.end());
+    }
+    return as_tensor(ids);
+  };
+}
 
 // The ops by the name of their case. Each makes what can be run again and again: what is done once
 // for many calls, such as packing a weight, is done before.
@@ -67,6 +106,7 @@ const std::map<std::string, Op>& ops() {
        [](const Inputs& in, const json&) { return [=] { return log_softmax(in[0]); }; }},
       {"cross_entropy",
        [](const Inputs& in, const json&) { return [=] { return cross_entropy(in[0], in[1]); }; }},
+      {"tokenizer", [](const Inputs&, const json& args) { return tokenizer_case(args); }},
       {"model",
        [](const Inputs& in, const json& args) {
          const auto dtype = dtype_from_name(args.at("dtype").get<std::string>());

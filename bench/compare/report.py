@@ -61,6 +61,24 @@ class ModelResult:
         return f"{times}; best peer/ours {self.ratio:.2f}, speed-up {self.speed_up:.2f}"
 
 
+@dataclasses.dataclass
+class TokenizerResult:
+    """A text encoded, or a vocabulary loaded."""
+    case: cases.Case
+    ours: float = 0.0    # seconds
+    theirs: float = 0.0
+    size: int = 0        # bytes of the text, or of the file
+    failure: str = ""
+
+    @property
+    def ratio(self):
+        return self.theirs / self.ours
+
+    def summary(self):
+        return (f"ours {self.ours * 1e3:.2f} ms ({self.size / self.ours * 1e-6:.1f} MB/s), "
+                f"tokenizers {self.theirs * 1e3:.2f} ms, ratio {self.ratio:.2f}")
+
+
 def line(result):
     """One case, for the terminal."""
     if result.failure:
@@ -151,6 +169,37 @@ def model_markdown(results, peers, threads, quick):
             "order of the times | our difference, float32 / bfloat16 | goals |",
             "| --- |" + " ---: |" * 9 + " --- |"]
     return "\n".join(text + [model_row(result) for result in results])
+
+
+def tokenizer_row(result):
+    name = result.case.name.removeprefix("tokenizer/")
+    if result.failure:
+        return f"| {name} |{' |' * 4} FAILED: {result.failure} |"
+    goals = "; ".join(mark(goal, result.ratio) for goal in result.case.goals)
+    return (f"| {name} | {result.ours * 1e3:.2f} | {result.theirs * 1e3:.2f} | {result.ratio:.2f} | "
+            f"{result.size / result.ours * 1e-6:.1f} | {goals} |")
+
+
+def growth(results):
+    """Eight times the text without spaces, over eight times the time."""
+    by_name = {result.case.name: result for result in results if not result.failure}
+    for name, large in by_name.items():
+        small = by_name.get(name.replace("/8MB", "/1MB"))
+        if name.endswith("/8MB") and small:
+            yield (name.removeprefix("tokenizer/"), large.ours / small.ours / 8,
+                   cases.Goal("time of 8 MB / 8 × time of 1 MB", 1.3, at_most=True))
+
+
+def tokenizer_markdown(results, peer, quick):
+    text = [f"One thread. Peer: {peer}.{' A quick run.' if quick else ''}", "",
+            "| case | ours, ms | tokenizers, ms | tokenizers / ours | our MB/s | goals |",
+            "| --- |" + " ---: |" * 4 + " --- |"]
+    text += [tokenizer_row(result) for result in results]
+    rows = list(growth(results))
+    if rows:
+        text += ["", "| growth with the length | value | goal |", "| --- | ---: | --- |"]
+        text += [f"| {name} | {value:.2f} | {mark(goal, value)} |" for name, value, goal in rows]
+    return "\n".join(text)
 
 
 def update(page, texts):

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "glassformer/autograd/no_grad.h"
 #include "glassformer/ops/view.h"
+#include "text/utf8.h"
 
 namespace glassformer {
 namespace {
@@ -47,13 +48,15 @@ void drop_batch_axis(Tensor& x, int rank) {
 }  // namespace
 
 std::vector<std::string> texts_from(const std::vector<std::string>& arguments) {
-  if (!arguments.empty()) return arguments;
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(std::cin, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(line);
-  }
-  return lines;
+  std::vector<std::string> texts = arguments;
+  if (texts.empty())
+    for (std::string line; std::getline(std::cin, line);) {
+      if (line.ends_with('\r')) line.pop_back();
+      texts.push_back(line);
+    }
+  for (std::string& text : texts)
+    if (valid_utf8(text) != text.size()) text = replace_invalid_utf8(text);
+  return texts;
 }
 
 std::vector<Encoding> encode_for(const Model& model, const Tokenizer& tokenizer,

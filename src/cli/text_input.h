@@ -9,7 +9,8 @@
 
 namespace glassformer {
 
-// The texts given as arguments, or the lines of the standard input where there are none.
+// The texts given as arguments, or the lines of the standard input where there are none. What is
+// not UTF-8 becomes U+FFFD.
 std::vector<std::string> texts_from(const std::vector<std::string>& arguments);
 
 struct TextBatch {

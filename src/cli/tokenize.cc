@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/text_input.h"
 #include "glassformer/decoding/model_tokenizer.h"
+#include "text/utf8.h"
 
 namespace glassformer {
 namespace {
@@ -43,16 +45,53 @@ bool in_colour() {
   return isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
 }
 
-// The pieces of a text on grounds that take turns, special ones dimmed, and their ids below.
-void print_in_colour(const Encoding& encoding) {
-  constexpr int kGrounds[] = {24, 53, 58, 23, 60};
-  for (size_t i = 0; i < encoding.ids.size(); ++i) {
-    if (encoding.special_tokens_mask[i] != 0)
-      fmt::print("\033[2m{}\033[0m", encoding.tokens[i]);
+// A part of the user's text; what would break the line is written as a picture of itself.
+std::string visible(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n')
+      shown += "⏎";
+    else if (c == '\t')
+      shown += "⇥";
+    else if (byte < 0x20 || byte == 0x7F)
+      append_utf8(shown, byte == 0x7F ? 0x2421 : 0x2400 + byte);
     else
-      fmt::print("\033[48;5;{}m\033[97m{}\033[0m", kGrounds[i % 5], encoding.tokens[i]);
+      shown += c;
   }
-  fmt::print("\n\033[2m{}\033[0m\n", fmt::join(encoding.ids, " "));
+  return shown;
+}
+
+// The text itself on grounds that take turns with its tokens, and their ids on the same grounds
+// below. Special tokens are dim, text that has no token is on red. A token that ends inside a
+// character, or stands for nothing of the text, has only a narrow field: the character is shown
+// once.
+void print_in_colour(const std::string& text, const Encoding& encoding,
+                     std::optional<int64_t> unknown) {
+  constexpr int kGrounds[] = {24, 53, 58, 23, 60};
+  constexpr int kUnknown = 124;
+  const std::string_view view = text;
+  std::string pieces;
+  std::string ids;
+  uint32_t shown = 0;  // bytes of the text
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    const int64_t id = encoding.ids[i];
+    if (encoding.special_tokens_mask[i] != 0) {
+      pieces += fmt::format("\033[2m{}\033[0m", encoding.tokens[i]);
+      ids += fmt::format("\033[2m{}\033[0m ", id);
+      continue;
+    }
+    const uint32_t begin = std::max(encoding.offsets[i].begin, shown);
+    const uint32_t end = std::max(encoding.offsets[i].end, begin);
+    const int ground = unknown == id ? kUnknown : kGrounds[i % std::size(kGrounds)];
+    const std::string part = begin == end ? "·" : visible(view.substr(begin, end - begin));
+    pieces += visible(view.substr(shown, begin - shown));
+    pieces += fmt::format("\033[48;5;{}m\033[97m{}\033[0m", ground, part);
+    ids += fmt::format("\033[48;5;{}m\033[97m{}\033[0m ", ground, id);
+    shown = end;
+  }
+  fmt::print("{}{}\n{}\033[2m({} tokens)\033[0m\n\n", pieces, visible(view.substr(shown)), ids,
+             encoding.ids.size());
 }
 
 // A token a line: id, token, and the bytes of the text that it stands for.
@@ -94,13 +133,14 @@ void run(const Options& options) {
     encode.special_tokens = false;  // the template writes them itself
     if (!options.json) fmt::print("{}\n", texts.front());
   }
-  for (const Encoding& encoding : tokenizer.encode_batch(texts, encode)) {
+  const std::vector<Encoding> encodings = tokenizer.encode_batch(texts, encode);
+  for (size_t i = 0; i < texts.size(); ++i) {
     if (options.json)
-      fmt::print("{}\n", Json(encoding.ids).dump());
+      fmt::print("{}\n", Json(encodings[i].ids).dump());
     else if (in_colour())
-      print_in_colour(encoding);
+      print_in_colour(texts[i], encodings[i], tokenizer.special_ids().unk);
     else
-      print_table(encoding);
+      print_table(encodings[i]);
   }
 }
 

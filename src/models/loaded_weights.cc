@@ -7,6 +7,7 @@
 #include "glassformer/ops/copy.h"
 #include "glassformer/ops/gather.h"
 #include "glassformer/ops/view.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -47,7 +48,7 @@ Tensor LoadedWeights::get(const std::string& name, const Shape& shape, const Ini
     if (found == nullptr) continue;
     const Shape expected = stored_shape(shape, spelling.form);
     require<FileError>(found->shape == expected, "{}: tensor '{}' must be {}, found {}",
-                       stored_.where(), spelling.name, expected.str(), found->shape.str());
+                       stored_.where(), spelling.name, expected, found->shape);
     const Tensor ours = from_stored(stored_.get(spelling.name), spelling.form);
     require<FileError>(is_floating(ours.dtype()), "{}: tensor '{}' must be floating, found {}",
                        stored_.where(), spelling.name, found->type);

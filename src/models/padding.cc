@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "glassformer/ops/copy.h"
 #include "glassformer/ops/view.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 
@@ -12,7 +13,7 @@ AttentionOptions padding_of(const char* name, const Tensor& mask, int64_t batch,
   AttentionOptions options;
   if (!mask.defined()) return options;
   require<ShapeError>(mask.shape() == Shape({batch, keys}), "{}: expected [{}, {}], found {}", name,
-                      batch, keys, mask.shape().str());
+                      batch, keys, mask.shape());
   const std::vector<float> values = mask.to_vector<float>();
   std::vector<int64_t> lengths;
   bool on_the_right = true;

@@ -49,7 +49,12 @@ std::string ArchitectureConfig::kind(const std::string& family,
 int64_t ArchitectureConfig::labels() const {
   if (const Json* labels = fields.find("id2label"); labels != nullptr && labels->is_object())
     return static_cast<int64_t>(labels->size());
-  return fields.integer("num_labels", 2);
+  const int64_t labels = fields.integer("num_labels", 2);
+  constexpr int64_t kMost = int64_t{1} << 30;
+  require<ValueError>(labels >= 1 && labels <= kMost,
+                      "{}: field 'num_labels' must be from 1 to {}, found {}", fields.where(),
+                      kMost, labels);
+  return labels;
 }
 
 Recipe make_recipe(const JsonFields& config) {

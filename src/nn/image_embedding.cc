@@ -5,6 +5,7 @@
 #include "glassformer/ops/gather.h"
 #include "glassformer/ops/patches.h"
 #include "glassformer/ops/view.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 
@@ -24,7 +25,7 @@ Tensor ImageEmbedding::operator()(const Tensor& pixels, const Context& context) 
   require<ShapeError>(pixels.rank() == 4 && pixels.size(1) == spec_.channels &&
                           pixels.size(2) == spec_.height && pixels.size(3) == spec_.width,
                       "{}: expected pixels [batch, {}, {}, {}], found {}", place_, spec_.channels,
-                      spec_.height, spec_.width, pixels.shape().str());
+                      spec_.height, spec_.width, pixels.shape());
   const Tensor patches =
       probed(context, "", "patches", patch_embedding(pixels, patch_weight_, patch_bias_));
   const Shape one{pixels.size(0), 1, spec_.size};

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "glassformer/ops/arithmetic.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 
@@ -18,7 +19,7 @@ Tensor replaced(Probe& probe, const std::string& name, const Tensor& value) {
   Tensor other = probe.replace(name, value);
   require<ValueError>(other.defined(), "probe: {} was replaced by no tensor", name);
   require<ShapeError>(other.shape() == value.shape(), "probe: {} has shape {}, replaced by {}",
-                      name, value.shape().str(), other.shape().str());
+                      name, value.shape(), other.shape());
   require<DTypeError>(other.dtype() == value.dtype(), "probe: {} is {}, replaced by {}", name,
                       name_of(value.dtype()), name_of(other.dtype()));
   require<DeviceError>(other.device() == value.device(),

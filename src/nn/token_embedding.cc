@@ -8,6 +8,7 @@
 #include "glassformer/ops/embedding.h"
 #include "glassformer/ops/view.h"
 #include "nn/probing.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -75,7 +76,7 @@ Tensor TokenEmbedding::operator()(const TokenInput& input, const Context& contex
                       tokens_.defined() ? "token ids or vectors" : "vectors, for it has no table");
   Tensor x = input.vectors.defined() ? input.vectors : embedding(tokens_, input.ids, spec_.padding);
   require<ShapeError>(x.rank() >= 2 && x.size(-1) == spec_.width,
-                      "{}: expected vectors of {}, found {}", place_, spec_.width, x.shape().str());
+                      "{}: expected vectors of {}, found {}", place_, spec_.width, x.shape());
   if (spec_.scale != 1) x = x * spec_.scale;
   if (types_.defined())
     x = x + (input.types.defined() ? embedding(types_, input.types) : select(types_, 0, 0));

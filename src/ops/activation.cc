@@ -3,6 +3,7 @@
 #include "glassformer/ops/view.h"
 #include "kernels/activation.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -73,7 +74,7 @@ Tensor gated_packed(const Tensor& x_in, Activation activation) {
   require<ShapeError>(x_in.size(-1) % 2 == 0,
                       "gated_packed: expected x with an even last axis (gate, then up), found "
                       "shape {}",
-                      x_in.shape().str());
+                      x_in.shape());
   const Tensor x = as_rows(x_in);
   const Halves in = halves_of(x);
   Tensor y = empty(in.gate.shape(), x.options());

@@ -10,6 +10,7 @@
 #include "glassformer/ops/view.h"
 #include "kernels/attention.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -74,7 +75,7 @@ Tensor to_rank_four(const char* name, const Tensor& x, const Tensor& query, cons
   check_same_device(kOp, {{"query", query}, {name, x}});
   require<ShapeError>(broadcasts_to(x.shape(), scores),
                       "attention: expected {} of a shape that broadcasts to {}, found {}", name,
-                      scores.str(), x.shape().str());
+                      scores, x.shape());
   Tensor y = x;
   while (y.rank() < 4) y = unsqueeze(y, 0);
   return y;

@@ -5,6 +5,7 @@
 #include "glassformer/ops/create.h"
 #include "kernels/arithmetic.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -43,7 +44,7 @@ std::vector<Tensor> as_leaves(const std::vector<Tensor>& tensors, const std::vec
 void backward(const Tensor& loss) {
   check_output(loss);
   require<ShapeError>(loss.count() == 1, "backward: expected a loss of one element, found shape {}",
-                      loss.shape().str());
+                      loss.shape());
   run_backward({loss}, {ones(loss.shape(), loss.options())}, accumulate);
 }
 

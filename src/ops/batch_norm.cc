@@ -6,6 +6,7 @@
 #include "glassformer/ops/view.h"
 #include "kernels/batch_norm.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -40,7 +41,7 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tens
   require<ShapeError>(!options.training || x.size(1) == 0 || x.count() / x.size(1) > 1,
                       "{}: expected two elements a channel or more in training, found x of shape "
                       "{}",
-                      kOp, x.shape().str());
+                      kOp, x.shape());
 }
 
 // running += momentum (batch - running)

@@ -1,6 +1,7 @@
 #include "ops/common.h"
 
 #include "glassformer/autograd/no_grad.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 
@@ -24,19 +25,19 @@ void check_index_type(const char* op, const char* argument, const Tensor& x) {
 void check_rank(const char* op, const char* argument, const Tensor& x, int rank) {
   check_defined(op, argument, x);
   require<ShapeError>(x.rank() == rank, "{}: expected {} of rank {}, found shape {}", op, argument,
-                      rank, x.shape().str());
+                      rank, x.shape());
 }
 
 void check_min_rank(const char* op, const char* argument, const Tensor& x, int rank) {
   check_defined(op, argument, x);
   require<ShapeError>(x.rank() >= rank, "{}: expected {} of rank {} or more, found shape {}", op,
-                      argument, rank, x.shape().str());
+                      argument, rank, x.shape());
 }
 
 void check_shape(const char* op, const char* argument, const Tensor& x, const Shape& expected) {
   check_defined(op, argument, x);
   require<ShapeError>(x.shape() == expected, "{}: expected {} of shape {}, found {}", op, argument,
-                      expected.str(), x.shape().str());
+                      expected, x.shape());
 }
 
 void check_dtype(const char* op, const char* argument, const Tensor& x, DType expected) {

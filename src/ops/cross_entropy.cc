@@ -3,6 +3,7 @@
 #include "glassformer/ops/loss.h"
 #include "ops/common.h"
 #include "ops/loss_common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -15,7 +16,7 @@ void check(const Tensor& logits, const Tensor& targets, const CrossEntropyOption
   check_index_type(kName, "targets", targets);
   require<ShapeError>(logits.size(-1) >= 1,
                       "{}: expected logits of at least one class, found shape {}", kName,
-                      logits.shape().str());
+                      logits.shape());
   check_shape(kName, "targets", targets, logits.shape().without(logits.rank() - 1));
   if (options.class_weights.defined()) {
     check_floating(kName, "class_weights", options.class_weights);

@@ -4,6 +4,7 @@
 #include "kernels/copy.h"
 #include "kernels/gather.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -75,7 +76,7 @@ Tensor gather(const Tensor& x_in, int axis_in, const Tensor& index) {
     require<ShapeError>(index.shape()[i] <= x.shape()[i],
                         "gather: expected index no larger than x of shape {} but along axis {}, "
                         "found shape {}",
-                        x_in.shape().str(), axis, index.shape().str());
+                        x_in.shape(), axis, index.shape());
     if (index.shape()[i] < x.shape()[i]) x = slice(x, i, 0, index.shape()[i]);
   }
   return pick(kGather, kGatherBackward, x, axis, index, index.shape());

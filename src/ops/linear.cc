@@ -6,6 +6,7 @@
 #include "kernels/activation.h"
 #include "kernels/linear.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -71,7 +72,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   check_min_rank("matmul", "b", b, 2);
   require<ShapeError>(a.size(-1) == b.size(-2),
                       "matmul: expected b with {} rows for a of shape {}, found shape {}",
-                      a.size(-1), a.shape().str(), b.shape().str());
+                      a.size(-1), a.shape(), b.shape());
   if (needs_float32(a)) return cast(matmul(widened(a), widened(b)), a.dtype());
   const auto leading = [](const Tensor& x) {
     return x.shape().without(x.rank() - 1).without(x.rank() - 2);

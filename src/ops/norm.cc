@@ -5,6 +5,7 @@
 #include "glassformer/ops/view.h"
 #include "kernels/norm.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -24,7 +25,7 @@ Rows as_rows(const char* op, const Tensor& x, const Tensor& weight, const Tensor
                       "{}: expected an epsilon of at least 0, found {}", op, epsilon);
   require<ShapeError>(axes >= 1 && axes <= x.rank(),
                       "{}: expected from 1 to {} axes for x of shape {}, found {}", op, x.rank(),
-                      x.shape().str(), axes);
+                      x.shape(), axes);
   Shape normalized;
   Shape per_row = x.shape();
   for (int axis = x.rank() - axes; axis < x.rank(); ++axis) {
@@ -33,7 +34,7 @@ Rows as_rows(const char* op, const Tensor& x, const Tensor& weight, const Tensor
   }
   const int64_t width = count_of(normalized);
   require<ShapeError>(width > 0, "{}: expected elements to normalise over in x, found shape {}", op,
-                      x.shape().str());
+                      x.shape());
   if (weight.defined()) check_shape(op, "weight", weight, normalized);
   if (bias.defined()) check_shape(op, "bias", bias, normalized);
   const Tensor rows = contiguous(x);

@@ -4,6 +4,7 @@
 #include "glassformer/ops/view.h"
 #include "kernels/patches.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 
@@ -17,7 +18,7 @@ Tensor extract_patches(const Tensor& image_in, int64_t height, int64_t width) {
   const int64_t down = image_in.size(2) / height, across = image_in.size(3) / width;
   require<ShapeError>(down * height == image_in.size(2) && across * width == image_in.size(3),
                       "{}: expected an image that patches of {}×{} divide evenly, found shape {}",
-                      kOp, height, width, image_in.shape().str());
+                      kOp, height, width, image_in.shape());
   const Tensor image = contiguous(image_in);
   Tensor y = empty({image.size(0), down * across, image.size(1) * height * width}, image.options());
   call(kExtractPatches, image, y, PatchSize{height, width});
@@ -40,7 +41,7 @@ Tensor patch_embedding(const Tensor& image, const Tensor& weight, const Tensor& 
   check_same_dtype(kOp, {{"image", image}, {"weight", weight}, {"bias", bias}});
   require<ShapeError>(weight.size(1) == image.size(1),
                       "{}: expected weight of {} channels like image, found shape {}", kOp,
-                      image.size(1), weight.shape().str());
+                      image.size(1), weight.shape());
   return linear(extract_patches(image, weight.size(2), weight.size(3)), flatten(weight, 1, 3),
                 bias);
 }

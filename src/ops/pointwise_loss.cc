@@ -4,6 +4,7 @@
 #include "glassformer/ops/view.h"
 #include "ops/common.h"
 #include "ops/loss_common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -23,7 +24,7 @@ void check_weights(const char* op, const char* argument, const Tensor& weights, 
   check_no_gradient(op, argument, weights);
   require<ShapeError>(broadcast_shapes(op, weights.shape(), x.shape()) == x.shape(),
                       "{}: expected {} that broadcasts to shape {}, found {}", op, argument,
-                      x.shape().str(), weights.shape().str());
+                      x.shape(), weights.shape());
 }
 
 // The weights in full, element by element beside x.

@@ -4,6 +4,7 @@
 #include "glassformer/ops/view.h"
 #include "kernels/reduce.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -16,7 +17,7 @@ Largest largest(const char* op, const Tensor& x_in, int axis_in) {
   check_floating(op, "x", x_in);
   const int axis = normalize_axis(op, axis_in, x_in.rank());
   require<ShapeError>(x_in.shape()[axis] > 0, "{}: expected an axis of size 1 or more, found {}",
-                      op, x_in.shape().str());
+                      op, x_in.shape());
   const Tensor x = contiguous(transpose(x_in, axis, -1));
   const Shape rows = x.shape().with(x.rank() - 1, 1);
   Tensor values = empty(rows, x.options());
@@ -37,8 +38,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   check_floating("sum_to", "x", x);
   if (x.shape() == shape) return x;
   require<ShapeError>(broadcast_shapes("sum_to", x.shape(), shape) == x.shape(),
-                      "sum_to: expected a shape that broadcasts to {}, found {}", x.shape().str(),
-                      shape.str());
+                      "sum_to: expected a shape that broadcasts to {}, found {}", x.shape(), shape);
   Tensor y = empty(shape, x.options());
   call(kSumTo, contiguous(x.detach()), y);
   if (needs_grad(x))
@@ -65,7 +65,7 @@ Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keep) {
 Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keep) {
   const Tensor total = sum(x, axes, keep);
   require<ShapeError>(x.count() > 0, "mean: expected at least one element, found shape {}",
-                      x.shape().str());
+                      x.shape());
   return total / (static_cast<double>(x.count()) / static_cast<double>(total.count()));
 }
 

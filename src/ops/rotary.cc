@@ -3,6 +3,7 @@
 #include "glassformer/ops/view.h"
 #include "kernels/rotary.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -18,7 +19,7 @@ void check_table(const Tensor& x, const RotaryTable& table) {
   require<ShapeError>(2 * table.cos.size(1) <= x.size(3),
                       "{}: expected a table for at most {} elements, as x of shape {} has, found "
                       "one for {}",
-                      kOp, x.size(3), x.shape().str(), 2 * table.cos.size(1));
+                      kOp, x.size(3), x.shape(), 2 * table.cos.size(1));
 }
 
 // [B, T] int64, contiguous, or undefined where the positions follow the offset.

@@ -8,6 +8,7 @@
 #include "glassformer/ops/reduce.h"
 #include "kernels/strided_loop.h"
 #include "ops/common.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
@@ -48,15 +49,15 @@ Shape resolve(const Tensor& x, Shape shape) {
     if (shape[i] == -1 && open < 0) {
       open = i;
     } else {
-      require<ShapeError>(
-          shape[i] >= 0, "reshape: expected sizes of at least 0 and one -1, found {}", shape.str());
+      require<ShapeError>(shape[i] >= 0,
+                          "reshape: expected sizes of at least 0 and one -1, found {}", shape);
       known *= shape[i];
     }
   }
   if (open >= 0 && known > 0 && x.count() % known == 0) shape[open] = x.count() / known;
   require<ShapeError>((open < 0 || shape[open] >= 0) && count_of(shape) == x.count(),
                       "reshape: expected a shape of {} elements like {}, found {}", x.count(),
-                      x.shape().str(), shape.str());
+                      x.shape(), shape);
   return shape;
 }
 
@@ -74,7 +75,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
 Tensor permute(const Tensor& x, const std::vector<int>& axes) {
   check_defined("permute", "x", x);
   require<ShapeError>(static_cast<int>(axes.size()) == x.rank(),
-                      "permute: expected {} axes for shape {}, found {}", x.rank(), x.shape().str(),
+                      "permute: expected {} axes for shape {}, found {}", x.rank(), x.shape(),
                       axes.size());
   Shape shape;
   Strides strides;
@@ -121,7 +122,7 @@ Tensor select(const Tensor& x, int axis, int64_t index) {
   const int64_t size = x.shape()[axis];
   require<IndexError>(index >= -size && index < size,
                       "select: expected an index from {} to {} for axis {} of {}, found {}", -size,
-                      size - 1, axis, x.shape().str(), index);
+                      size - 1, axis, x.shape(), index);
   const int64_t at = index < 0 ? index + size : index;
   return squeeze(slice(x, axis, at, at + 1), axis);
 }
@@ -140,8 +141,8 @@ Tensor squeeze(const Tensor& x, int axis) {
   check_defined("squeeze", "x", x);
   axis = normalize_axis("squeeze", axis, x.rank());
   require<ShapeError>(x.shape()[axis] == 1,
-                      "squeeze: expected size 1 at axis {} of shape {}, found {}", axis,
-                      x.shape().str(), x.shape()[axis]);
+                      "squeeze: expected size 1 at axis {} of shape {}, found {}", axis, x.shape(),
+                      x.shape()[axis]);
   Tensor y = x.view(x.shape().without(axis), x.strides().without(axis), x.offset());
   if (needs_grad(x))
     record("squeeze", {x}, {y},
@@ -154,7 +155,7 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const Shape both = broadcast_shapes("expand", x.shape(), shape);
   require<ShapeError>(both == shape, "expand: expected a shape that {} broadcasts to, found {}",
-                      x.shape().str(), shape.str());
+                      x.shape(), shape);
   Tensor y = x.view(shape, broadcast_strides(x, shape), x.offset());
   if (needs_grad(x))
     record("expand", {x}, {y}, [from = x.shape()](const std::vector<Tensor>& dy) {

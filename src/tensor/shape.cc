@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 
@@ -61,13 +62,11 @@ int64_t count_of(const Shape& shape) {
   constexpr int64_t kLimit = int64_t{1} << 62;
   int64_t count = 1;
   for (int64_t size : shape) {
-    require<ShapeError>(size >= 0, "shape {}: expected sizes of at least 0, found {}", shape.str(),
-                        size);
+    require<ShapeError>(size >= 0, "shape {}: expected sizes of at least 0, found {}", shape, size);
     if (size == 0) return 0;
   }
   for (int64_t size : shape) {
-    require<ShapeError>(count <= kLimit / size, "shape {}: expected at most 2^62 elements",
-                        shape.str());
+    require<ShapeError>(count <= kLimit / size, "shape {}: expected at most 2^62 elements", shape);
     count *= size;
   }
   return count;
@@ -87,8 +86,7 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
     const int64_t x = i <= a.rank() ? a[a.rank() - i] : 1;
     const int64_t y = i <= b.rank() ? b[b.rank() - i] : 1;
     require<ShapeError>(x == y || x == 1 || y == 1,
-                        "{}: expected shapes that broadcast together, found {} and {}", op, a.str(),
-                        b.str());
+                        "{}: expected shapes that broadcast together, found {} and {}", op, a, b);
     result[rank - i] = x == 1 ? y : x;
   }
   return result;

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "tensor/convert.h"
 #include "tensor/gradient_state.h"
+#include "tensor/shape_format.h"
 
 namespace glassformer {
 
@@ -133,7 +134,7 @@ template std::vector<BFloat16> Tensor::to_vector() const;
 template std::vector<Float16> Tensor::to_vector() const;
 
 double Tensor::item() const {
-  require<ShapeError>(count() == 1, "item: expected one element, found shape {}", shape().str());
+  require<ShapeError>(count() == 1, "item: expected one element, found shape {}", shape());
   return to_vector<double>().front();
 }
 
@@ -186,7 +187,7 @@ Tensor Tensor::from_storage(std::shared_ptr<Storage> storage, const Shape& shape
                             const Strides& strides, int64_t offset, DType dtype) {
   require<ShapeError>(shape.rank() == strides.rank(),
                       "view: expected as many strides as sizes, found shape {} and strides {}",
-                      shape.str(), strides.str());
+                      shape, strides);
   const int64_t count = count_of(shape);
   if (count > 0) {
     const Extent extent = extent_of(shape, strides, offset);
@@ -208,7 +209,7 @@ Tensor empty(const Shape& shape, TensorOptions options) {
   const auto count = static_cast<uint64_t>(count_of(shape));
   const uint64_t element = size_of(options.dtype);
   require<ShapeError>(count <= (uint64_t{1} << 62) / element,
-                      "empty: expected at most 2^62 bytes, found shape {} of {}", shape.str(),
+                      "empty: expected at most 2^62 bytes, found shape {} of {}", shape,
                       name_of(options.dtype));
   return Tensor::from_storage(Storage::allocate(options.device, count * element), shape,
                               contiguous_strides(shape), 0, options.dtype);
@@ -218,8 +219,8 @@ template <class T>
 Tensor from_span(std::span<const T> values, const Shape& shape, Device device) {
   Tensor tensor = empty(shape, {kDTypeOf<T>, device});
   require<ShapeError>(static_cast<int64_t>(values.size()) == tensor.count(),
-                      "from_span: expected {} values for shape {}, found {}", tensor.count(),
-                      shape.str(), values.size());
+                      "from_span: expected {} values for shape {}, found {}", tensor.count(), shape,
+                      values.size());
   if (!values.empty()) tensor.storage()->copy_in(0, values.data(), values.size_bytes());
   return tensor;
 }

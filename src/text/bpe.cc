@@ -18,7 +18,8 @@ uint64_t pair_key(uint32_t left, uint32_t right) { return uint64_t{left} << 32 |
 
 }  // namespace
 
-Bpe::Bpe(Vocabulary vocabulary, const std::vector<std::pair<std::string, std::string>>& merges,
+Bpe::Bpe(Vocabulary vocabulary,
+         const std::vector<std::pair<std::string_view, std::string_view>>& merges,
          BpeOptions options, const std::string& where)
     : Model(std::move(vocabulary)), options_(std::move(options)) {
   if (options_.unknown) unknown_ = vocabulary_.find(*options_.unknown);
@@ -34,7 +35,7 @@ Bpe::Bpe(Vocabulary vocabulary, const std::vector<std::pair<std::string, std::st
   read_merges(merges, where);
 }
 
-void Bpe::read_merges(const std::vector<std::pair<std::string, std::string>>& merges,
+void Bpe::read_merges(const std::vector<std::pair<std::string_view, std::string_view>>& merges,
                       const std::string& where) {
   merges_.assign(std::bit_ceil(merges.size() * 2 + 1), {});
   const auto id_of = [&](std::string_view token, size_t rank) {
@@ -50,7 +51,7 @@ void Bpe::read_merges(const std::vector<std::pair<std::string, std::string>>& me
     require<FileError>(right.size() >= options_.prefix.size(),
                        "{}: merge {}: '{}' is shorter than the prefix '{}'", where, rank, right,
                        options_.prefix);
-    joined.append(right, options_.prefix.size());
+    joined.append(right.substr(options_.prefix.size()));
     add_merge({pair_key(id_of(left, rank), id_of(right, rank)), static_cast<uint32_t>(rank),
                id_of(joined, rank)});
   }

@@ -24,8 +24,9 @@ class Bpe : public Model {
  public:
   // Merges in the order of their rank. Throws FileError, naming `where`, for one whose tokens or
   // whose result are not in the vocabulary.
-  Bpe(Vocabulary vocabulary, const std::vector<std::pair<std::string, std::string>>& merges,
-      BpeOptions options, const std::string& where);
+  Bpe(Vocabulary vocabulary,
+      const std::vector<std::pair<std::string_view, std::string_view>>& merges, BpeOptions options,
+      const std::string& where);
 
   void tokenize(std::string_view piece, ModelScratch& scratch,
                 std::vector<PieceToken>& tokens) const override;
@@ -39,7 +40,7 @@ class Bpe : public Model {
   static constexpr uint64_t kNoPair = UINT64_MAX;
   static constexpr uint32_t kNoToken = UINT32_MAX;
 
-  void read_merges(const std::vector<std::pair<std::string, std::string>>& merges,
+  void read_merges(const std::vector<std::pair<std::string_view, std::string_view>>& merges,
                    const std::string& where);
   void add_merge(const Merge& merge);
   // Null where the pair has none.

@@ -181,7 +181,8 @@ Parts read_folder(const fs::path& folder, bool target) {
 Parts read_file(const fs::path& file) {
   const std::string ending = file.extension().string();
   Parts parts;
-  if (ending == ".model" || ending == ".spm") {
+  // Mistral names versions: tokenizer.model.v3.
+  if (ending == ".model" || ending == ".spm" || file.stem().extension() == ".model") {
     parts = make_sentence_piece(read_sentence_piece(file), file.string());
   } else if (ending == ".txt") {
     parts = read_bert(file, TokenizerConfig{});

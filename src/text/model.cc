@@ -16,10 +16,11 @@ uint32_t token_id(const Json& value, const std::string& where) {
   return value.get<uint32_t>();
 }
 
-std::vector<std::pair<std::string, std::string>> read_merges(const JsonFields& fields) {
+// The texts stay those of the JSON.
+std::vector<std::pair<std::string_view, std::string_view>> read_merges(const JsonFields& fields) {
   const Json& list = fields.at("merges");
   if (!list.is_array()) fields.fail("merges", "a list");
-  std::vector<std::pair<std::string, std::string>> merges;
+  std::vector<std::pair<std::string_view, std::string_view>> merges;
   merges.reserve(list.size());
   for (const Json& one : list) {
     if (one.is_array() && one.size() == 2 && one[0].is_string() && one[1].is_string()) {
@@ -29,7 +30,7 @@ std::vector<std::pair<std::string, std::string>> read_merges(const JsonFields& f
     }
     require<FileError>(one.is_string(), "{}: merge {} must be a pair of tokens, found {}",
                        fields.where(), merges.size(), describe(one));
-    const auto& text = one.get_ref<const std::string&>();
+    const std::string_view text = one.get_ref<const std::string&>();
     if (text.starts_with("#version")) continue;
     const size_t space = text.find(' ');
     require<FileError>(space != text.npos && text.find(' ', space + 1) == text.npos,

@@ -192,9 +192,9 @@ std::unique_ptr<Model> make_unigram(const SentencePieceSpec& spec, Table table,
   for (size_t i = 0; i < spec.pieces.size(); ++i) {
     const auto& piece = spec.pieces[i];
     options.hidden.push_back(piece.type != Type::kNormal && piece.type != Type::kUserDefined);
-    // A bonus for what the user defined: its length times the largest score, less 0.1. The library
-    // never finds a score above the smallest positive float that it begins with, so 0.1 remains.
-    if (piece.type == Type::kUserDefined) scores[i] = -0.1F;
+    // What the user defined wins over any other path: 0.1 for each byte after the first.
+    if (piece.type == Type::kUserDefined)
+      scores[i] = static_cast<float>(0.1 * static_cast<double>(piece.text.size() - 1));
   }
   return std::make_unique<Unigram>(std::move(table.vocabulary), std::move(scores),
                                    std::move(options), where);

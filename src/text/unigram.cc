@@ -1,6 +1,7 @@
 #include "text/unigram.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/check.h"
@@ -10,6 +11,18 @@ namespace glassformer {
 namespace {
 
 constexpr double kUnknownPenalty = 10;
+constexpr uint32_t kUnreached = UINT32_MAX;
+
+// The sentencepiece library counts from 0 again where a float would lose too many digits. Paths
+// have come as far as `reached`.
+void keep_sums_small(ModelScratch& scratch, size_t begin, size_t reached) {
+  constexpr double kLargest = 100000;
+  const double base = scratch.scores[begin];
+  if (std::abs(base) <= kLargest) return;
+  for (size_t end = begin; end <= reached; ++end)
+    if (end == begin || scratch.starts[end] != kUnreached)
+      scratch.scores[end] = static_cast<float>(scratch.scores[end] - base);
+}
 
 }  // namespace
 
@@ -42,16 +55,18 @@ uint32_t Unigram::unknown_id() const {
 // For each end of a character: the score of the best path to it, where its last token begins, and
 // that token.
 void Unigram::find_best_path(std::string_view piece, ModelScratch& scratch) const {
-  constexpr uint32_t kUnreached = UINT32_MAX;
   scratch.scores.assign(piece.size() + 1, 0);
   scratch.starts.assign(piece.size() + 1, kUnreached);
   scratch.ids.assign(piece.size() + 1, 0);
+  size_t reached = 0;
   for (size_t begin = 0; begin < piece.size();) {
+    if (options_.as_sentence_piece) keep_sums_small(scratch, begin, reached);
     const double base = scratch.scores[begin];
     const size_t one = character_size(piece[begin]);
     bool single = false;
     const auto offer = [&](size_t size, double score, uint32_t id) {
       const size_t end = begin + size;
+      reached = std::max(reached, end);
       double sum = base + score;
       if (options_.as_sentence_piece) sum = static_cast<float>(sum);
       if (scratch.starts[end] != kUnreached && !(sum > scratch.scores[end])) return;

@@ -38,14 +38,18 @@ class Vocabulary {
   std::string_view text(const Entry& entry) const {
     return std::string_view(bytes_).substr(entry.begin, entry.size);
   }
+  struct Slot {
+    uint32_t entry = 0;  // its number + 1; 0 in a free slot
+    uint32_t tag = 0;  // bits of the hash: most other tokens are told apart without a look at them
+  };
   // The slot of the token, or the free one where it belongs.
-  size_t slot(std::string_view token) const;
+  size_t slot(std::string_view token, uint64_t hash) const;
   void grow(size_t slots);
   void set_id(uint32_t id, uint32_t entry);
 
   std::string bytes_;
   std::vector<Entry> entries_;
-  std::vector<uint32_t> slots_;                    // entry + 1, or 0; a power of two of them
+  std::vector<Slot> slots_;                        // a power of two of them
   std::vector<uint32_t> dense_;                    // id -> entry + 1, or 0
   std::unordered_map<uint32_t, uint32_t> sparse_;  // ids far past the number of tokens
   uint64_t id_end_ = 0;

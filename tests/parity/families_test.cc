@@ -96,6 +96,15 @@ TEST_P(Families, EqualHuggingFace) {
   EXPECT_LT(error, 1e-4);  // measured: at most 5.1e-6
 }
 
+// bfloat16 has eight bits: errors of a few parts in a hundred of a tensor's largest element, in the
+// outputs, hidden states and attentions of every family.
+TEST_P(Families, AreCloseInBFloat16) {
+  const Model model = Model::open(folder(), {.dtype = DType::kBFloat16});
+  const double error = largest_error(model, expected_of(folder()));
+  std::cout << GetParam() << ": largest relative error in bfloat16 " << error << "\n";
+  EXPECT_LT(error, 0.08);  // measured: at most 0.060 (YaRN), 0.052 (T5), 0.038 (the others)
+}
+
 // The same weights in a GGUF file, as llama.cpp's converter lays them out, give the same numbers.
 TEST(GgufModels, EqualTheirFolders) {
   for (const char* name : {"llama", "gpt2", "qwen2-full"}) {

@@ -1,6 +1,7 @@
 #include "glassformer/text/tokenizer.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "text/shared_data.h"
 #include "text/text_checksum.h"
 #include "text/text_lines.h"
+#include "text/utf8.h"
 
 namespace glassformer::testing {
 namespace {
@@ -83,6 +85,17 @@ TEST(Tokenizers, TheRealGpt2EqualsThePackage) {
   expect_equal(Tokenizer::open(*file), read_json(kFixtures / "gpt2.shared.json"));
 }
 
+// Those of tools/fixtures/package_tokenizers.py.
+TEST(Tokenizers, ThoseInPackagesEqualThePackage) {
+  const char* folder = std::getenv("GLASSFORMER_PACKAGES");
+  if (folder == nullptr) GTEST_SKIP() << "GLASSFORMER_PACKAGES does not name a folder";
+  const Json expected = read_json(kFixtures / "packages.json");
+  for (const auto& [name, sums] : expected["tokenizers"].items()) {
+    SCOPED_TRACE(name);
+    expect_equal(Tokenizer::open(std::filesystem::path(folder) / name), sums);
+  }
+}
+
 std::vector<std::string> trained_styles() {
   constexpr std::string_view kEnding = ".tokenizer.json";
   std::vector<std::string> names;
@@ -126,6 +139,17 @@ TEST(Tokenizers, ABatchIsItsTextsPadded) {
                             "as many pairs");
 }
 
+Truncation truncation_of(const Json& setting) {
+  using Strategy = Truncation::Strategy;
+  const std::string strategy = setting["strategy"];
+  return {.max_length = setting["max_length"],
+          .strategy = strategy == "only_first"    ? Strategy::kOnlyFirst
+                      : strategy == "only_second" ? Strategy::kOnlySecond
+                                                  : Strategy::kLongestFirst,
+          .stride = setting["stride"],
+          .side = setting["direction"] == "left" ? Side::kLeft : Side::kRight};
+}
+
 TEST(Tokenizers, TruncationKeepsTheRestAsWindows) {
   const Tokenizer tokenizer = fixture("bert");
   EncodeOptions options;
@@ -143,6 +167,47 @@ TEST(Tokenizers, TruncationKeepsTheRestAsWindows) {
   expect_throws<ValueError>([&] { tokenizer.encode(text, options); }, "at least the 2 special");
   options.truncation = Truncation{.max_length = 6, .strategy = Truncation::Strategy::kOnlySecond};
   expect_throws<ValueError>([&] { tokenizer.encode(text, options); }, "there is none");
+}
+
+// As windows() in tools/fixtures/tokenizer_cases.py does it.
+TEST(Tokenizers, WindowsEqualThePackage) {
+  constexpr size_t kLines = 300;
+  std::vector<std::string> lines = text_lines(kLines);
+  for (std::string& line : lines) {
+    size_t end = 0;
+    for (int i = 0; i < 40 && end < line.size(); ++i) end += character_size(line[end]);
+    line.resize(end);
+  }
+  const Json expected = read_json(kFixtures / "windows.json");
+  for (const auto& [name, settings] : expected.items()) {
+    const Tokenizer tokenizer = fixture(name.c_str());
+    for (const Json& setting : settings) {
+      EncodeOptions options = all_of_it();
+      options.truncation = truncation_of(setting);
+      const auto all = [&](const auto& encode) {
+        try {
+          const Encoding whole = encode();
+          std::string text = describe_encoding(tokenizer, whole);
+          for (const Encoding& one : whole.overflowing)
+            text += '\0' + describe_encoding(tokenizer, one);
+          return text;
+        } catch (const ValueError&) {
+          return std::string("error");
+        }
+      };
+      std::string singles;
+      std::string pairs;
+      for (size_t i = 0; i < kLines; ++i) {
+        if (i > 0) singles += '\0';
+        singles += all([&] { return tokenizer.encode(lines[i], options); });
+        if (i + 1 == kLines) break;
+        if (i > 0) pairs += '\0';
+        pairs += all([&] { return tokenizer.encode(lines[i], lines[i + 1], options); });
+      }
+      EXPECT_EQ(checksum(singles), setting["lines"]) << name << " " << setting;
+      EXPECT_EQ(checksum(pairs), setting["pairs"]) << name << " " << setting;
+    }
+  }
 }
 
 TEST(Tokenizers, OffsetsCountBytesOrCharacters) {

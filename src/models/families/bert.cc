@@ -44,7 +44,7 @@ Recipe bert(const ArchitectureConfig& config) {
                            "ForTokenClassification", "ForQuestionAnswering"});
   const JsonFields& fields = config.fields;
   only_with(fields, "position_embedding_type", "absolute");
-  const PlainSizes sizes{positive(fields, "num_hidden_layers"), positive(fields, "hidden_size"),
+  const PlainSizes sizes{layer_count(fields, "num_hidden_layers"), positive(fields, "hidden_size"),
                          positive(fields, "num_attention_heads"),
                          positive(fields, "intermediate_size")};
   const NormSpec norm{NormSpec::Kind::kLayer, fields.number("layer_norm_eps", 1e-12)};
@@ -59,7 +59,7 @@ Recipe bert(const ArchitectureConfig& config) {
   recipe.spec.tokens = {
       .vocabulary = positive(fields, "vocab_size"),
       .width = sizes.width,
-      .types = fields.integer("type_vocab_size", 2),
+      .types = positive(fields, "type_vocab_size", 2),
       .padding = fields.integer("pad_token_id", 0),
       .positions = {.kind = PositionSpec::Kind::kLearned,
                     .max_positions = positive(fields, "max_position_embeddings", 512)},

@@ -45,6 +45,18 @@ int64_t positive(const JsonFields& config, std::string_view field, int64_t other
   return config.has(field) ? positive(config, field) : otherwise;
 }
 
+int64_t layer_count(const JsonFields& config, std::string_view field) {
+  constexpr int64_t kMost = 10000;
+  const int64_t value = positive(config, field);
+  require<ValueError>(value <= kMost, "{}: field '{}' must be from 1 to {}, found {}",
+                      config.where(), field, kMost, value);
+  return value;
+}
+
+int64_t layer_count(const JsonFields& config, std::string_view field, int64_t otherwise) {
+  return config.has(field) ? layer_count(config, field) : otherwise;
+}
+
 int64_t head_size_of(const JsonFields& config, int64_t width, int64_t heads) {
   require<ValueError>(width % heads == 0, "{}: {} heads do not divide a width of {}",
                       config.where(), heads, width);

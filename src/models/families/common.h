@@ -11,6 +11,9 @@ Activation activation_of(const JsonFields& config, std::string_view field,
 // A positive whole number. Throws ValueError.
 int64_t positive(const JsonFields& config, std::string_view field);
 int64_t positive(const JsonFields& config, std::string_view field, int64_t otherwise);
+// Up to 10,000 of them: a layer takes memory before any file is read.
+int64_t layer_count(const JsonFields& config, std::string_view field);
+int64_t layer_count(const JsonFields& config, std::string_view field, int64_t otherwise);
 // width / heads. Throws ValueError unless it divides.
 int64_t head_size_of(const JsonFields& config, int64_t width, int64_t heads);
 
@@ -31,8 +34,10 @@ void set_dropouts(BlockSpec& block, double attention, double hidden, double outp
 // The rules of rotary positions: `rope_parameters` (new) or `rope_theta` and `rope_scaling` (old).
 PositionSpec rotary_positions(const JsonFields& config, int64_t head_size);
 
-// Llama and those that follow it, before what is their own.
-Recipe llama_like(const ArchitectureConfig& config, const std::string& family);
+// Llama and those that follow it, before what is their own. `head_size`: unless the configuration
+// says it; 0 shares the width among the heads.
+Recipe llama_like(const ArchitectureConfig& config, const std::string& family,
+                  int64_t head_size = 0);
 
 // Encoder–decoders with fairseq's names (Marian, BART), before positions and heads.
 Recipe fairseq_like(const ArchitectureConfig& config);

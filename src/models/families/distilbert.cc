@@ -41,7 +41,7 @@ Recipe distilbert(const ArchitectureConfig& config) {
       config.kind("DistilBert", {"Model", "ForMaskedLM", "ForSequenceClassification",
                                  "ForTokenClassification", "ForQuestionAnswering"});
   const JsonFields& fields = config.fields;
-  const PlainSizes sizes{positive(fields, "n_layers"), positive(fields, "dim"),
+  const PlainSizes sizes{layer_count(fields, "n_layers"), positive(fields, "dim"),
                          positive(fields, "n_heads"), positive(fields, "hidden_dim")};
   const NormSpec norm{NormSpec::Kind::kLayer, 1e-12};
   const Initial initial = normal(fields.number("initializer_range", 0.02));

@@ -9,7 +9,7 @@ namespace {
 
 StackSpec stack_of(const JsonFields& fields, const std::string& side, const NormSpec& norm,
                    Initial initial) {
-  const PlainSizes sizes{positive(fields, side + "_layers"), positive(fields, "d_model"),
+  const PlainSizes sizes{layer_count(fields, side + "_layers"), positive(fields, "d_model"),
                          positive(fields, side + "_attention_heads"),
                          positive(fields, side + "_ffn_dim")};
   BlockSpec block = plain_block(fields, sizes, activation_of(fields, "activation_function", "gelu"),

@@ -8,7 +8,7 @@ Recipe gpt2(const ArchitectureConfig& config) {
   const std::string kind = config.kind("GPT2", {"Model", "LMHeadModel"});
   const JsonFields& fields = config.fields;
   const int64_t width = positive(fields, "n_embd");
-  const PlainSizes sizes{positive(fields, "n_layer"), width, positive(fields, "n_head"),
+  const PlainSizes sizes{layer_count(fields, "n_layer"), width, positive(fields, "n_head"),
                          positive(fields, "n_inner", 4 * width)};
   const NormSpec norm{NormSpec::Kind::kLayer, fields.number("layer_norm_epsilon", 1e-5)};
   const double range = fields.number("initializer_range", 0.02);

@@ -3,17 +3,19 @@
 
 namespace glassformer {
 
-Recipe llama_like(const ArchitectureConfig& config, const std::string& family) {
+Recipe llama_like(const ArchitectureConfig& config, const std::string& family, int64_t head_size) {
   const std::string kind = config.kind(family, {"Model", "ForCausalLM"});
   const JsonFields& fields = config.fields;
-  const int64_t layers = positive(fields, "num_hidden_layers");
+  const int64_t layers = layer_count(fields, "num_hidden_layers");
   const int64_t width = positive(fields, "hidden_size");
   const int64_t heads = positive(fields, "num_attention_heads");
   const int64_t key_heads = positive(fields, "num_key_value_heads", heads);
   require<ValueError>(heads % key_heads == 0, "{}: {} heads cannot share {} key heads",
                       fields.where(), heads, key_heads);
-  const int64_t head_size =
-      fields.has("head_dim") ? positive(fields, "head_dim") : head_size_of(fields, width, heads);
+  if (fields.has("head_dim"))
+    head_size = positive(fields, "head_dim");
+  else if (head_size == 0)
+    head_size = head_size_of(fields, width, heads);
   const NormSpec norm{NormSpec::Kind::kRms, fields.number("rms_norm_eps", 1e-6)};
   const Initial initial = normal(fields.number("initializer_range", 0.02));
   const bool bias = fields.boolean("attention_bias", false);

@@ -34,9 +34,9 @@ Recipe qwen2(const ArchitectureConfig& config) {
   return recipe;
 }
 
-// Llama with a norm on each head's query and key.
+// Llama with a norm on each head's query and key, and heads of 128 unless it says otherwise.
 Recipe qwen3(const ArchitectureConfig& config) {
-  Recipe recipe = llama_like(config, "Qwen3");
+  Recipe recipe = llama_like(config, "Qwen3", 128);
   for (BlockSpec& block : recipe.spec.decoder->blocks) {
     block.self_attention.query_key_norm = true;
     block.self_attention.norm_epsilon = block.norm.epsilon;

@@ -30,7 +30,7 @@ void read_scaling(const JsonFields& fields, int64_t max_positions, RotarySpec& s
   spec.original_max_positions =
       spec.scaling == Scaling::kDynamic
           ? max_positions
-          : fields.integer("original_max_position_embeddings", max_positions);
+          : positive(fields, "original_max_position_embeddings", max_positions);
   spec.low_freq_factor = fields.number("low_freq_factor", spec.low_freq_factor);
   spec.high_freq_factor = fields.number("high_freq_factor", spec.high_freq_factor);
   spec.beta_fast = fields.number("beta_fast", spec.beta_fast);
@@ -46,7 +46,7 @@ void read_scaling(const JsonFields& fields, int64_t max_positions, RotarySpec& s
 PositionSpec rotary_positions(const JsonFields& config, int64_t head_size) {
   PositionSpec positions;
   positions.kind = PositionSpec::Kind::kRotary;
-  positions.max_positions = config.integer("max_position_embeddings", 2048);
+  positions.max_positions = positive(config, "max_position_embeddings", 2048);
   RotarySpec& spec = positions.rotary;
   spec.theta = config.number("rope_theta", spec.theta);
   double turned = config.number("partial_rotary_factor", 1);
@@ -57,6 +57,9 @@ PositionSpec rotary_positions(const JsonFields& config, int64_t head_size) {
     turned = fields.number("partial_rotary_factor", turned);
     read_scaling(fields, positions.max_positions, spec);
   }
+  require<ValueError>(turned > 0 && turned <= 1,
+                      "{}: partial_rotary_factor must be above 0 and at most 1, found {}",
+                      config.where(), turned);
   spec.dim = static_cast<int64_t>(static_cast<double>(head_size) * turned);
   require<ValueError>(spec.dim >= 2 && spec.dim <= head_size && spec.dim % 2 == 0,
                       "{}: rotary positions turn an even number of a head's {} elements, found {}",

@@ -82,7 +82,7 @@ Recipe t5(const ArchitectureConfig& config) {
   const std::string kind = config.kind("T5", {"Model", "ForConditionalGeneration", "EncoderModel"});
   const JsonFields& fields = config.fields;
   const NormSpec norm{NormSpec::Kind::kRms, fields.number("layer_norm_epsilon", 1e-6)};
-  const int64_t layers = positive(fields, "num_layers");
+  const int64_t layers = layer_count(fields, "num_layers");
   const PositionSpec positions{
       .kind = PositionSpec::Kind::kRelative,
       .num_buckets = positive(fields, "relative_attention_num_buckets", 32),
@@ -104,7 +104,7 @@ Recipe t5(const ArchitectureConfig& config) {
   if (kind == "EncoderModel") return recipe;
 
   block.cross_attention = block.self_attention;
-  const int64_t decoder_layers = positive(fields, "num_decoder_layers", layers);
+  const int64_t decoder_layers = layer_count(fields, "num_decoder_layers", layers);
   spec.decoder = {.blocks = std::vector(static_cast<size_t>(decoder_layers), block),
                   .causal = true,
                   .positions = positions,

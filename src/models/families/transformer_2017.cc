@@ -13,7 +13,7 @@ Initial xavier(int64_t in, int64_t out) {
 }
 
 StackSpec stack_of(const JsonFields& fields, const std::string& side) {
-  const PlainSizes sizes{positive(fields, "num_" + side + "_layers", 6),
+  const PlainSizes sizes{layer_count(fields, "num_" + side + "_layers", 6),
                          positive(fields, "d_model", 512), positive(fields, "nhead", 8),
                          positive(fields, "dim_feedforward", 2048)};
   const NormSpec norm{NormSpec::Kind::kLayer, fields.number("layer_norm_eps", 1e-5)};

@@ -15,7 +15,9 @@ Size size_of(const JsonFields& fields, std::string_view name, int64_t otherwise)
     return {side, side};
   }
   const std::vector<int64_t> sides = fields.integers(name);
-  if (sides.size() != 2 || sides[0] < 1 || sides[1] < 1)
+  constexpr int64_t kMost = 1 << 20;
+  const auto fits = [](int64_t side) { return side >= 1 && side <= kMost; };
+  if (sides.size() != 2 || !fits(sides[0]) || !fits(sides[1]))
     fields.fail(name, "a positive number or [height, width]");
   return {sides[0], sides[1]};
 }
@@ -39,7 +41,7 @@ ImageEmbeddingSpec image_of(const JsonFields& fields, int64_t width, Initial ini
 
 Recipe vit_like(const ArchitectureConfig& config, const std::string& prefix) {
   const JsonFields& fields = config.fields;
-  const PlainSizes sizes{positive(fields, "num_hidden_layers"), positive(fields, "hidden_size"),
+  const PlainSizes sizes{layer_count(fields, "num_hidden_layers"), positive(fields, "hidden_size"),
                          positive(fields, "num_attention_heads"),
                          positive(fields, "intermediate_size")};
   const NormSpec norm{NormSpec::Kind::kLayer, fields.number("layer_norm_eps", 1e-12)};
