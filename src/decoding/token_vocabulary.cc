@@ -12,7 +12,7 @@ bool loses_first_space(const Tokenizer& tokenizer, const std::vector<std::string
   for (size_t id = 0; id < tokens.size(); ++id) {
     if (tokens[id].size() < 2 || tokens[id][0] != ' ') continue;
     const int64_t ids[] = {static_cast<int64_t>(id)};
-    return !tokenizer.decode(ids, false).starts_with(' ');
+    return tokenizer.decode(ids, false) == std::string_view(tokens[id]).substr(1);
   }
   return false;
 }

@@ -9,6 +9,7 @@
 #include "decoding/processor.h"
 #include "decoding/sampling.h"
 #include "decoding/select.h"
+#include "glassformer/base/error.h"
 #include "support/fixture.h"
 #include "support/throws.h"
 
@@ -36,7 +37,8 @@ TEST(Processors, EqualHuggingFace) {
   SearchInput input{.prompt = ids, .source = fixture.meta_json("source")};
   input.prompt.resize(fixture.meta_json("prompt").get<size_t>());
   double largest = 0;
-  for (const auto& [name, options] : fixture.meta_json("cases").items()) {
+  const Json cases = fixture.meta_json("cases");
+  for (const auto& [name, options] : cases.items()) {
     std::vector<float> scores = floats(fixture, "scores");
     apply(make_processors(parse_generation_options(options.dump(), name), input), scores, ids);
     const auto ours = softmax(scores), theirs = softmax(floats(fixture, name));
