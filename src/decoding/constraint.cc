@@ -36,8 +36,10 @@ void Constraint::apply(std::span<float> scores, std::span<const int64_t> ids) {
       if (id >= 0 && id < static_cast<int64_t>(scores.size()))
         ends.emplace_back(id, scores[static_cast<size_t>(id)]);
   const Mask& mask = mask_of(state);
-  for (size_t i = 0; i < scores.size(); ++i)
-    if (i >= mask.size() || !mask[i]) scores[i] = kNever;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const bool lets = i / 64 < mask.size() && (mask[i / 64] >> i % 64 & 1) != 0;
+    scores[i] = lets ? scores[i] : kNever;
+  }
   for (const auto& [id, score] : ends) scores[id] = score;
 }
 
@@ -45,17 +47,16 @@ void Constraint::apply(std::span<float> scores, std::span<const int64_t> ids) {
 const Constraint::Mask& Constraint::mask_of(int32_t state) {
   if (const auto known = masks_.find(state); known != masks_.end()) return known->second;
   if (masks_.size() == kMostMasks) masks_.clear();
-  Mask mask(static_cast<size_t>(vocabulary_.size()), false);
+  Mask mask((static_cast<size_t>(vocabulary_.size()) + 63) / 64, 0);
   path_.assign(1, state);  // path_[n]: the state after n bytes of the token
-  for (size_t i = 0; i < vocabulary_.sorted().size(); ++i) {
-    const std::string_view bytes = vocabulary_.bytes(vocabulary_.sorted()[i]);
-    const size_t shared = vocabulary_.shared()[i];
+  for (const auto& [id, shared, bytes] : vocabulary_.sorted()) {
     // The last one died inside what this one shares with it.
     if (path_.back() == Automaton::kDead && path_.size() <= shared + 1) continue;
-    path_.resize(std::min(path_.size(), shared + 1));
+    path_.resize(std::min<size_t>(path_.size(), shared + 1));
     while (path_.size() <= bytes.size() && path_.back() != Automaton::kDead)
       path_.push_back(automaton_.next(path_.back(), static_cast<uint8_t>(bytes[path_.size() - 1])));
-    mask[static_cast<size_t>(vocabulary_.sorted()[i])] = path_.back() != Automaton::kDead;
+    if (path_.back() != Automaton::kDead)
+      mask[static_cast<size_t>(id) / 64] |= uint64_t{1} << static_cast<size_t>(id) % 64;
   }
   return masks_[state] = std::move(mask);
 }

@@ -20,7 +20,7 @@ class Constraint : public LogitsProcessor {
   void apply(std::span<float> scores, std::span<const int64_t> ids) override;
 
  private:
-  using Mask = std::vector<bool>;
+  using Mask = std::vector<uint64_t>;  // a bit a token
   const Mask& mask_of(int32_t state);
 
   Automaton automaton_;
