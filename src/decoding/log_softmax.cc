@@ -67,8 +67,8 @@ LogSum log_sum_exp(std::span<const float> row) {
   double sum = 0;
   for (size_t from = 0; from < row.size(); from += kBlock) {
     const auto part = row.subspan(from, std::min(kBlock, row.size() - from));
-    for (size_t i = 0; i < part.size(); ++i) block[i] = exp_nonpositive(part[i] - max);
-    sum += sum_of_block({block, part.size()});
+    std::copy(part.begin(), part.end(), block);
+    sum += exp_in_place({block, part.size()}, max);
   }
   return {max, static_cast<float>(std::log(sum))};
 }
