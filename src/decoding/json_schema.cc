@@ -60,13 +60,13 @@ class Compiler {
   static std::string found(const Schema& schema) { return describe(Json(schema)); }
 
   static void check_keywords(const Schema& schema, const std::string& place) {
-    static const std::set<std::string> kKnown = {
+    static const std::set<std::string> known = {
         "$ref",  "$defs",       "definitions", "$schema",    "$id",       "$comment",
         "title", "description", "default",     "examples",   "const",     "enum",
         "anyOf", "oneOf",       "type",        "properties", "required",  "additionalProperties",
         "items", "minItems",    "maxItems",    "minLength",  "maxLength", "pattern"};
     for (const auto& [name, value] : schema.items())
-      if (!kKnown.contains(name)) fail(place, "the keyword '" + name + "' is not supported");
+      if (!known.contains(name)) fail(place, "the keyword '" + name + "' is not supported");
   }
 
   PatternPtr reference(const Schema& ref, const std::string& place) {
@@ -196,7 +196,7 @@ class Compiler {
     std::vector<bool> needed;
     for (const auto& [name, value] : properties.items()) {
       members.push_back(sequence({literal(Schema(name).dump()), separator(':'),
-                                  compile(value, place + "/properties/" + name)}));
+                                  compile(value, fmt::format("{}/properties/{}", place, name))}));
       needed.push_back(std::find(required.begin(), required.end(), name) != required.end());
     }
     return sequence({literal("{"), members_in_order(members, needed), literal("}")});
