@@ -14,6 +14,7 @@
 #include "glassformer/decoding/model_tokenizer.h"   // IWYU pragma: export
 #include "glassformer/decoding/options.h"           // IWYU pragma: export
 #include "glassformer/decoding/search.h"            // IWYU pragma: export
+#include "glassformer/decoding/stop_text.h"         // IWYU pragma: export
 #include "glassformer/decoding/token_vocabulary.h"  // IWYU pragma: export
 #include "glassformer/image/image.h"                // IWYU pragma: export
 #include "glassformer/image/processor.h"            // IWYU pragma: export

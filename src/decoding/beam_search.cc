@@ -183,6 +183,7 @@ void BeamSearch::push_required(const Group& group, const StepScores& scores, siz
     required_->add(state, choice.token);
     return required_->progress(state);
   };
+  all.reserve(choices.size());
   for (const Choice& choice : choices) all.push_back({choice, progress_with(choice)});
   const size_t plain = all.size();
   for (size_t i = 0; i < group.live.size(); ++i) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "decoding/constraint.h"
 #include "decoding/log_softmax.h"
 #include "decoding/processor.h"
 
@@ -43,6 +44,7 @@ ProcessorChain make_processors(const GenerationOptions& o, const SearchInput& in
   add_bias(chain, o);
   add_penalties(chain, o, input);
   add_words(chain, o, input);
+  add_constraint(chain, o, input);
   add_forced(chain, o, input);
   if (o.do_sample) add_warpers(chain, o);
   if (o.renormalize_logits) chain.push_back(std::make_unique<Normalize>());

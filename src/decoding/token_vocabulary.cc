@@ -12,7 +12,7 @@ bool loses_first_space(const Tokenizer& tokenizer, const std::vector<std::string
   for (size_t id = 0; id < tokens.size(); ++id) {
     if (tokens[id].size() < 2 || tokens[id][0] != ' ') continue;
     const int64_t ids[] = {static_cast<int64_t>(id)};
-    return !tokenizer.decode(ids, false).starts_with(' ');
+    return tokenizer.decode(ids, false) == std::string_view(tokens[id]).substr(1);
   }
   return false;
 }
@@ -33,18 +33,28 @@ TokenVocabulary::TokenVocabulary(std::vector<std::string> tokens, bool drops_fir
 }
 
 void TokenVocabulary::sort() {
-  for (size_t id = 0; id < tokens_.size(); ++id)
-    if (!tokens_[id].empty()) sorted_.push_back(static_cast<int32_t>(id));
-  std::sort(sorted_.begin(), sorted_.end(), [&](int32_t a, int32_t b) {
-    const int order = bytes(a).compare(bytes(b));
-    return order != 0 ? order < 0 : a < b;
+  size_t size = 0;
+  for (size_t id = 0; id < tokens_.size(); ++id) {
+    if (tokens_[id].empty()) continue;
+    sorted_.push_back({static_cast<int32_t>(id), 0, tokens_[id]});
+    size += tokens_[id].size();
+  }
+  std::sort(sorted_.begin(), sorted_.end(), [](const Entry& a, const Entry& b) {
+    const int order = a.bytes.compare(b.bytes);
+    return order != 0 ? order < 0 : a.id < b.id;
   });
-  shared_.assign(sorted_.size(), 0);
-  for (size_t i = 1; i < sorted_.size(); ++i) {
-    const std::string_view a = bytes(sorted_[i - 1]), b = bytes(sorted_[i]);
-    const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-    shared_[i] =
-        static_cast<uint16_t>(std::min<std::ptrdiff_t>(differ.first - a.begin(), UINT16_MAX));
+  joined_ = std::make_unique<char[]>(size);
+  char* end = joined_.get();
+  for (size_t i = 0; i < sorted_.size(); ++i) {
+    Entry& entry = sorted_[i];
+    char* begin = end;
+    end = std::copy(entry.bytes.begin(), entry.bytes.end(), begin);
+    entry.bytes = {begin, entry.bytes.size()};
+    if (i == 0) continue;
+    const std::string_view before = sorted_[i - 1].bytes;
+    const auto differ =
+        std::mismatch(before.begin(), before.end(), entry.bytes.begin(), entry.bytes.end());
+    entry.shared = static_cast<uint32_t>(differ.first - before.begin());
   }
 }
 

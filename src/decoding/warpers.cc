@@ -162,14 +162,14 @@ class Cutoff : public LogitsProcessor {
       : kind_(kind), value_(value), keep_(static_cast<size_t>(keep)) {}
   void apply(std::span<float> scores, std::span<const int64_t> /*ids*/) override {
     probability_.set(scores);
-    const double bar = bar_of(scores);
+    const auto bar = static_cast<float>(bar_of(scores) * probability_.sum);
     top_.start(keep_);
     top_.add(scores, 0, 0);
     const auto best = top_.sorted();
     if (best.empty()) return;
     const float safe = best.back().score;
     for (size_t i = 0; i < scores.size(); ++i)
-      if (probability_[i] < bar && scores[i] < safe) scores[i] = kNever;
+      if (probability_.values[i] < bar && scores[i] < safe) scores[i] = kNever;
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "decoding/beam_search.h"
 #include "decoding/toy_model.h"
 #include "glassformer/base/error.h"
+#include "glassformer/decoding/stop_text.h"
 #include "glassformer/decoding/token_vocabulary.h"
 #include "support/throws.h"
 
@@ -213,6 +214,32 @@ TEST(Search, FindsStopStringsAcrossTokens) {
     EXPECT_EQ(result.stop_string, stop);
     EXPECT_EQ(result.ids.size(), std::string(stop) == "TO" ? 4U : 5U) << stop;
   }
+}
+
+TEST(StopText, HoldsBackWhatMayBecomeAStopString) {
+  StopText text({"STOP", "ab"});
+  EXPECT_EQ(text.add("hello S"), "hello ");
+  EXPECT_EQ(text.add("TO"), "");
+  EXPECT_EQ(text.add("Sa"), "STOS");
+  EXPECT_EQ(text.add("x"), "ax");
+  EXPECT_EQ(text.add("yST"), "y");
+  EXPECT_EQ(text.add("OP and more"), "");
+  EXPECT_TRUE(text.stopped());
+  EXPECT_EQ(text.add("more"), "");
+  EXPECT_EQ(text.finish(), "");
+  StopText open({"STOP"});
+  EXPECT_EQ(open.add("ST"), "");
+  EXPECT_EQ(open.finish(), "ST");
+  // However it is cut, the same text comes out.
+  const std::string whole = "aabSSTTSTOSSTOP tail";
+  for (size_t first = 0; first < whole.size(); ++first)
+    for (size_t second = first; second < whole.size(); ++second) {
+      StopText cut({"STOP"});
+      std::string shown = cut.add(whole.substr(0, first));
+      shown += cut.add(whole.substr(first, second - first));
+      shown += cut.add(whole.substr(second));
+      EXPECT_EQ(shown, "aabSSTTSTOS");
+    }
 }
 
 TEST(Search, PrefixIsForcedAtTheModelsScores) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,17 +27,21 @@ class TokenVocabulary {
   }
   // A space at the beginning of a text is a mark of the tokenizer and not part of the text.
   bool drops_first_space() const { return drops_first_space_; }
-  // Ids with bytes, sorted by them.
-  const std::vector<int32_t>& sorted() const { return sorted_; }
-  // For each of sorted() but the first, how many bytes it shares with the one before.
-  const std::vector<uint16_t>& shared() const { return shared_; }
+
+  // A token that has bytes, as a step of a walk over all of them in the order of their bytes.
+  struct Entry {
+    int32_t id;
+    uint32_t shared;  // bytes that it begins with as the entry before does
+    std::string_view bytes;
+  };
+  const std::vector<Entry>& sorted() const { return sorted_; }
 
  private:
   void sort();
 
   std::vector<std::string> tokens_;
-  std::vector<int32_t> sorted_;
-  std::vector<uint16_t> shared_;
+  std::unique_ptr<char[]> joined_;  // the bytes of sorted_ one after the other: a walk is quick
+  std::vector<Entry> sorted_;
   bool drops_first_space_ = false;
 };
 
