@@ -1,11 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-#include "glassformer/tensor/dtype.h"
+#include "glassformer/tensor/quantised.h"
 
 namespace glassformer {
 
@@ -16,8 +15,7 @@ struct GgufType {
   int64_t count;
   int64_t bytes;
   std::optional<DType> dtype;  // of those that are ours as they stand
-  // Expands one block to `count` floats. Null where we do not read the type.
-  void (*expand)(const std::byte* block, float* out);
+  std::optional<QuantScheme> scheme;  // of the quantised ones that we read
 };
 
 // Null for a type that is not known.

@@ -9,6 +9,7 @@ void add_classify(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_forward(CLI::App& app);
 void add_info(CLI::App& app);
+void add_quantize(CLI::App& app);
 void add_tokenize(CLI::App& app);
 
 }  // namespace glassformer

@@ -22,6 +22,7 @@ int run(int count, char** arguments) {
   glassformer::add_embed(app);
   glassformer::add_forward(app);
   glassformer::add_info(app);
+  glassformer::add_quantize(app);
   glassformer::add_tokenize(app);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
