@@ -57,7 +57,7 @@ Layer make_layer(const Kind& kind, int64_t in, int64_t out) {
 // The best of some rounds over all layers, in seconds a layer.
 double time_of(const std::vector<Layer>& layers, const Tensor& x) {
   double best = 1e9;
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < 6; ++round) {
     const auto start = Clock::now();
     for (const Layer& layer : layers) linear(x, layer.weight);
     const std::chrono::duration<double> taken = Clock::now() - start;
@@ -77,7 +77,8 @@ void measure(const Kind& kind, int64_t in, int64_t out, int64_t megabytes) {
     fmt::print(", \"GB/s at {}\": {:.1f}", rows, bytes / time_of(layers, x) / 1e9);
   }
   const Tensor x = cast(random_normal({512, in}, {3, 4}), kind.dtype);
-  const std::vector<Layer> few(layers.begin(), layers.begin() + std::min<int64_t>(2, static_cast<int64_t>(layers.size())));
+  const std::vector<Layer> few(
+      layers.begin(), layers.begin() + std::min<int64_t>(2, static_cast<int64_t>(layers.size())));
   const double flops = 2.0 * 512 * static_cast<double>(in) * static_cast<double>(out);
   fmt::print(", \"GFLOP/s at 512\": {:.0f}}}\n", flops / time_of(few, x) / 1e9);
 }

@@ -14,7 +14,7 @@ struct GgufType {
   std::string_view name;
   int64_t count;
   int64_t bytes;
-  std::optional<DType> dtype;  // of those that are ours as they stand
+  std::optional<DType> dtype;         // of those that are ours as they stand
   std::optional<QuantScheme> scheme;  // of the quantised ones that we read
 };
 

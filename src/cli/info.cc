@@ -42,8 +42,9 @@ Json quantization_of(const Anatomy& anatomy) {
   Json schemes = Json::object();
   for (const Anatomy::Weight& weight : anatomy.weights) {
     if (!quant_scheme_from_name(weight.type)) continue;
-    Json& scheme = schemes.emplace(weight.type, Json{{"tensors", 0}, {"parameters", 0}, {"bytes", 0}})
-                       .first.value();
+    Json& scheme =
+        schemes.emplace(weight.type, Json{{"tensors", 0}, {"parameters", 0}, {"bytes", 0}})
+            .first.value();
     scheme["tensors"] = scheme["tensors"].get<int64_t>() + 1;
     scheme["parameters"] = scheme["parameters"].get<int64_t>() + count_of(weight.shape);
     scheme["bytes"] = scheme["bytes"].get<int64_t>() + weight.bytes;

@@ -28,8 +28,8 @@ Model ModelOptions::open() const {
   LoadOptions load;
   load.dtype = dtype == "auto" ? std::nullopt : std::optional(dtype_from_name(dtype));
   load.device = device_from_name(device);
-  load.activations = activations == "int8" ? LoadOptions::Activations::kInt8
-                                           : LoadOptions::Activations::kFloat;
+  load.activations =
+      activations == "int8" ? LoadOptions::Activations::kInt8 : LoadOptions::Activations::kFloat;
   return Model::open(path, load);
 }
 

@@ -1,8 +1,8 @@
 #include <cstdio>
 #include <memory>
+#include <unistd.h>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/json.h"
@@ -62,9 +62,14 @@ void run(const Options& options) {
   require<FileError>(fs::is_directory(from), "{}: expected a model folder, found none",
                      from.string());
   require<FileError>(!fs::exists(to) || (fs::is_directory(to) && fs::is_empty(to)),
-                     "{}: is there already; choose a folder that is not, or remove it", to.string());
+                     "{}: is there already; choose a folder that is not, or remove it",
+                     to.string());
   const Model model =
       Model::open(from, {.purpose = LoadOptions::Purpose::kReading, .dtype = std::nullopt});
+  for (const Parameter& parameter : model.transformer().parameters())
+    require<ValueError>(!parameter.quantised.defined(),
+                        "{}: expected floating weights, found a model that is quantised already",
+                        from.string());
   SaveOptions save{.group = options.group, .progress = show_progress};
   if (options.type == "bfloat16")
     save.dtype = DType::kBFloat16;
@@ -85,7 +90,8 @@ void run(const Options& options) {
                             {"bytes_after", after}}
                            .dump(2));
   else
-    fmt::print("{}: {} weights, {} bytes instead of {}\n", to.string(), options.type, after, before);
+    fmt::print("{}: {} weights, {} bytes instead of {}\n", to.string(), options.type, after,
+               before);
 }
 
 }  // namespace

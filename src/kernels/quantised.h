@@ -13,11 +13,12 @@ inline constexpr Kernel<void(const Tensor& weight, const QuantisedTensor& out)> 
 
 // A quantised weight in the form that this device multiplies fastest. `codes` are those of
 // `weight`.
-inline constexpr Kernel<void(const Tensor& codes, const QuantisedTensor& weight, PackedData& packed)>
+inline constexpr Kernel<void(const Tensor& codes, const QuantisedTensor& weight,
+                             PackedData& packed)>
     kPackQuantised{"pack_quantised"};
 
-// z = x · weightᵀ + bias,  y = activation(z) + residual, the results of several weights next to each
-// other. x [rows, in], rows contiguous; y [rows, out], contiguous. With int8_activations x is
+// z = x · weightᵀ + bias,  y = activation(z) + residual, the results of several weights next to
+// each other. x [rows, in], rows contiguous; y [rows, out], contiguous. With int8_activations x is
 // quantised first, in groups of 32 of a row:  s = max|x| / 127,  x ≈ s · round(x / s).
 struct QuantisedOperand {
   std::vector<PackedData> parts;

@@ -135,8 +135,7 @@ std::vector<NamedTensor> stored_parameters(const std::vector<Parameter>& paramet
   for (const auto& [name, whole] : stored) {
     if (quantization && whole.matrix) {
       const QuantisedTensor codes =
-          quantise(concatenate(whole.parts, 0), quantization->scheme,
-                   quantization->group);
+          quantise(concatenate(whole.parts, 0), quantization->scheme, quantization->group);
       tensors.emplace_back(name, codes.codes);
       tensors.emplace_back(name + kScaleSuffix, codes.scales);
     } else {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "glassformer/models/model.h"
 #include "glassformer/tensor/stored_tensors.h"
 #include "glassformer/tensor/weight_source.h"
-#include "glassformer/models/model.h"
 #include "models/names.h"
 #include "models/quantization_config.h"
 

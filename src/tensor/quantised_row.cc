@@ -99,8 +99,8 @@ void read_int8(const QuantisedTensor& x, int64_t row, QuantisedRow& out) {
   const auto columns = static_cast<size_t>(x.columns);
   out.offset = 128;
   out.unit_columns = static_cast<int64_t>(out.codes.size());
-  out.units.assign(1, reinterpret_cast<const float*>(
-                          x.scales.storage()->data())[x.scales.offset() + row]);
+  out.units.assign(
+      1, reinterpret_cast<const float*>(x.scales.storage()->data())[x.scales.offset() + row]);
   const uint8_t* codes = row_at(x, row);
   for (size_t i = 0; i < columns; ++i) out.codes[i] = codes[i] ^ 0x80;
   for (size_t i = columns; i < out.codes.size(); ++i) out.codes[i] = 128;

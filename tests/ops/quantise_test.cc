@@ -79,11 +79,10 @@ TEST_P(QuantiseTest, ProductsEqualTheNaiveOnes) {
           const QuantisedTensor weight = weight_of(GetParam(), n, columns(k));
           const Tensor x = normal({m, columns(k)}, 5), bias = normal({n}, 6);
           const LinearOptions options{Activation::kGeluTanh, normal({m, n}, 8)};
-          const Tensor y =
-              linear(x, PackedWeight(weight, DType::kFloat32, int8), bias, options);
-          const Tensor naive = linear(
-              on_ref(x), PackedWeight(to(weight, Device::kRef), DType::kFloat32, int8),
-              on_ref(bias), {options.activation, on_ref(options.residual)});
+          const Tensor y = linear(x, PackedWeight(weight, DType::kFloat32, int8), bias, options);
+          const Tensor naive =
+              linear(on_ref(x), PackedWeight(to(weight, Device::kRef), DType::kFloat32, int8),
+                     on_ref(bias), {options.activation, on_ref(options.residual)});
           worst = std::max(worst, distance(y, to(naive, Device::kCpu)));
         }
   RecordProperty("worst", std::to_string(worst));
@@ -122,7 +121,8 @@ TEST_P(QuantiseTest, JoinedWeightsGiveTheBitsOfEach) {
     const PackedWeight other(weight_of(QuantScheme::kInt8, 7, columns(256)), DType::kFloat32, int8);
     const Tensor x = normal({6, columns(256)}, 5), bias = normal({47}, 6);
     const Tensor both = linear(x, PackedWeight::joined({&one, &other}), bias);
-    EXPECT_TRUE(same_bits(contiguous(slice(both, 1, 0, 40)), linear(x, one, slice(bias, 0, 0, 40))));
+    EXPECT_TRUE(
+        same_bits(contiguous(slice(both, 1, 0, 40)), linear(x, one, slice(bias, 0, 0, 40))));
     EXPECT_TRUE(
         same_bits(contiguous(slice(both, 1, 40, 47)), linear(x, other, slice(bias, 0, 40, 47))));
   }
@@ -132,8 +132,8 @@ TEST_P(QuantiseTest, LooksUpRows) {
   const QuantisedTensor weight = weight_of(GetParam(), 9, columns(256));
   const Tensor ids = from_vector(std::vector<int64_t>{8, 0, 3, 3}, {2, 2});
   EXPECT_TRUE(same_bits(embedding(weight, ids), embedding(dequantise(weight), ids)));
-  EXPECT_TRUE(same_bits(dequantise(rows_of(weight, 2, 3)),
-                        contiguous(slice(dequantise(weight), 0, 2, 5))));
+  EXPECT_TRUE(
+      same_bits(dequantise(rows_of(weight, 2, 3)), contiguous(slice(dequantise(weight), 0, 2, 5))));
   const Tensor bad = from_vector(std::vector<int64_t>{9}, {1});
   EXPECT_THROW(embedding(weight, bad), IndexError);
 }
@@ -166,8 +166,8 @@ double noise(const Tensor& weight, const QuantisedTensor& quantised) {
 
 TEST(Quantise, IsAsNearAsItsBitsAllow) {
   const Tensor weight = normal({64, 1000}, 1);
-  EXPECT_LT(noise(weight, quantise(weight, QuantScheme::kInt8)), 8e-5);        // measured: 6.3e-5
-  EXPECT_LT(noise(weight, quantise(weight, QuantScheme::kInt4)), 7e-3);        // measured: 6.2e-3
+  EXPECT_LT(noise(weight, quantise(weight, QuantScheme::kInt8)), 8e-5);         // measured: 6.3e-5
+  EXPECT_LT(noise(weight, quantise(weight, QuantScheme::kInt4)), 7e-3);         // measured: 6.2e-3
   EXPECT_LT(noise(weight, quantise(weight, QuantScheme::kInt4, 128)), 1.1e-2);  // measured: 9.7e-3
   const Tensor zeros_only = zeros({3, 40});
   for (const QuantScheme scheme : {QuantScheme::kInt8, QuantScheme::kInt4})

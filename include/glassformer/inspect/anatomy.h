@@ -17,7 +17,7 @@ struct Anatomy {
   struct Weight {
     std::string name, stored_name;
     Shape shape;
-    std::string type;   // "float32", "int4", "Q4_K", ...
+    std::string type;  // "float32", "int4", "Q4_K", ...
     int64_t bytes = 0;
   };
   std::vector<Part> parts;

@@ -9,7 +9,7 @@ namespace glassformer {
 
 struct Parameter {
   std::string name;
-  Tensor value;                    // not defined where it is quantised
+  Tensor value;  // not defined where it is quantised
   QuantisedTensor quantised = {};
   bool matrix = false;  // multiplies, or is looked up row by row: it may be quantised
 };

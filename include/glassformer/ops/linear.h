@@ -34,8 +34,8 @@ class PackedWeight {
   // groups of 32 (x ≈ s · q, s = max|x| / 127), and products are those of integers; without, the
   // weight is expanded to `dtype` on its way.
   PackedWeight(const QuantisedTensor& weight, DType dtype, bool int8_activations);
-  // One layer that computes several quantised ones at once, their results next to each other. Shares
-  // their memory. Throws ShapeError or ValueError unless they take the same x.
+  // One layer that computes several quantised ones at once, their results next to each other.
+  // Shares their memory. Throws ShapeError or ValueError unless they take the same x.
   static PackedWeight joined(const std::vector<const PackedWeight*>& parts);
 
   int64_t in() const { return in_; }

@@ -41,9 +41,11 @@ GLASSFORMER_AMX_TARGET void release() { _tile_release(); }
 
 // acc += scale · step · C − total · base, row by row, in the order of the vector kernel.
 template <bool kBases>
-GLASSFORMER_AMX_TARGET inline void add_scaled(const int32_t* c, const ActivationGroup& x,
-                                              const float* step_at, const float* base_at,
-                                              __m512 (&acc)[kRows]) {
+GLASSFORMER_AMX_TARGET [[gnu::always_inline]] inline void add_scaled(const int32_t* c,
+                                                                     const ActivationGroup& x,
+                                                                     const float* step_at,
+                                                                     const float* base_at,
+                                                                     __m512 (&acc)[kRows]) {
   const __m512 step = _mm512_loadu_ps(step_at);
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r) {
@@ -54,53 +56,72 @@ GLASSFORMER_AMX_TARGET inline void add_scaled(const int32_t* c, const Activation
   }
 }
 
-// 16 columns of the panel. Four groups at a time, so that the unit works ahead of the scaling.
+using FourTiles = int32_t[4][kRows * 16];
+
+// Where the groups of a strip and of half a panel lie.
+struct Operands {
+  const ActivationGroup* x;
+  const int8_t* codes;
+  const int8_t* a(size_t g) const { return &x[g].codes[0][0]; }
+  const int8_t* b(size_t g) const { return codes + g * kGroupCodes; }
+};
+
+// The integer sums of four groups. The numbers of tiles are part of the instructions' names.
+GLASSFORMER_AMX_TARGET inline void multiply_four(const Operands& from, size_t g, FourTiles& c) {
+  _tile_zero(0);
+  _tile_loadd(4, from.a(g), kCodeDepth);
+  _tile_loadd(6, from.b(g), 4 * kCodeColumns);
+  _tile_dpbssd(0, 4, 6);
+  _tile_zero(1);
+  _tile_loadd(5, from.a(g + 1), kCodeDepth);
+  _tile_loadd(7, from.b(g + 1), 4 * kCodeColumns);
+  _tile_dpbssd(1, 5, 7);
+  _tile_zero(2);
+  _tile_loadd(4, from.a(g + 2), kCodeDepth);
+  _tile_loadd(6, from.b(g + 2), 4 * kCodeColumns);
+  _tile_dpbssd(2, 4, 6);
+  _tile_zero(3);
+  _tile_loadd(5, from.a(g + 3), kCodeDepth);
+  _tile_loadd(7, from.b(g + 3), 4 * kCodeColumns);
+  _tile_dpbssd(3, 5, 7);
+  _tile_stored(0, c[0], 64);
+  _tile_stored(1, c[1], 64);
+  _tile_stored(2, c[2], 64);
+  _tile_stored(3, c[3], 64);
+  asm volatile("" ::: "memory");  // nor do they say what they write
+}
+
+// 16 columns of the panel. The unit multiplies four groups while the vectors scale the four before:
+// left to themselves these would wait for it, since hundreds of instructions lie between.
 template <bool kBases>
 GLASSFORMER_AMX_TARGET void half_strip(const ActivationGroup* x, size_t groups,
-                                       const SignedPanel& panel, size_t column, float* sums) {
-  alignas(64) int32_t c[4][kRows * 16];
+                                       const SignedPanel& panel, size_t column, float* sums,
+                                       bool accumulate) {
+  alignas(64) FourTiles c[2];
   __m512 acc[kRows];
 #pragma GCC unroll 16
-  for (size_t r = 0; r < kRows; ++r) acc[r] = _mm512_setzero_ps();
-  const auto a_at = [&](size_t g) { return &x[g].codes[0][0]; };
-  const auto b_at = [&](size_t g) { return panel.codes + g * kGroupCodes + 4 * column; };
-  const auto scale = [&](size_t g, size_t t) GLASSFORMER_AMX_TARGET {
-    const size_t at = g * kCodeColumns + column;
-    add_scaled<kBases>(c[t], x[g], panel.steps + at, kBases ? panel.bases + at : nullptr, acc);
-  };
-  size_t g = 0;
-  for (; g + 4 <= groups; g += 4) {
-    _tile_zero(0);
-    _tile_loadd(4, a_at(g), kCodeDepth);
-    _tile_loadd(6, b_at(g), 4 * kCodeColumns);
-    _tile_dpbssd(0, 4, 6);
-    _tile_zero(1);
-    _tile_loadd(5, a_at(g + 1), kCodeDepth);
-    _tile_loadd(7, b_at(g + 1), 4 * kCodeColumns);
-    _tile_dpbssd(1, 5, 7);
-    _tile_zero(2);
-    _tile_loadd(4, a_at(g + 2), kCodeDepth);
-    _tile_loadd(6, b_at(g + 2), 4 * kCodeColumns);
-    _tile_dpbssd(2, 4, 6);
-    _tile_zero(3);
-    _tile_loadd(5, a_at(g + 3), kCodeDepth);
-    _tile_loadd(7, b_at(g + 3), 4 * kCodeColumns);
-    _tile_dpbssd(3, 5, 7);
-    _tile_stored(0, c[0], 64);
-    _tile_stored(1, c[1], 64);
-    _tile_stored(2, c[2], 64);
-    _tile_stored(3, c[3], 64);
-    asm volatile("" ::: "memory");  // nor what they write
-    for (size_t t = 0; t < 4; ++t) scale(g + t, t);
+  for (size_t r = 0; r < kRows; ++r)
+    acc[r] = accumulate ? _mm512_loadu_ps(sums + r * kCodeColumns + column) : _mm512_setzero_ps();
+  const Operands from{x, panel.codes + 4 * column};
+  const float* steps = panel.steps + column;
+  const float* bases = kBases ? panel.bases + column : nullptr;
+  const size_t whole = groups / 4;
+  if (whole != 0) multiply_four(from, 0, c[0]);
+  for (size_t i = 0; i < whole; ++i) {
+    if (i + 1 < whole) multiply_four(from, 4 * (i + 1), c[(i + 1) % 2]);
+    for (size_t g = 4 * i; g < 4 * i + 4; ++g)
+      add_scaled<kBases>(c[i % 2][g % 4], x[g], steps + g * kCodeColumns,
+                         kBases ? bases + g * kCodeColumns : nullptr, acc);
   }
-  for (; g < groups; ++g) {
+  for (size_t g = 4 * whole; g < groups; ++g) {
     _tile_zero(0);
-    _tile_loadd(4, a_at(g), kCodeDepth);
-    _tile_loadd(6, b_at(g), 4 * kCodeColumns);
+    _tile_loadd(4, from.a(g), kCodeDepth);
+    _tile_loadd(6, from.b(g), 4 * kCodeColumns);
     _tile_dpbssd(0, 4, 6);
-    _tile_stored(0, c[0], 64);
+    _tile_stored(0, c[0][0], 64);
     asm volatile("" ::: "memory");
-    scale(g, 0);
+    add_scaled<kBases>(c[0][0], x[g], steps + g * kCodeColumns,
+                       kBases ? bases + g * kCodeColumns : nullptr, acc);
   }
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r) _mm512_storeu_ps(sums + r * kCodeColumns + column, acc[r]);
@@ -111,12 +132,12 @@ GLASSFORMER_AMX_TARGET void half_strip(const ActivationGroup* x, size_t groups,
 AmxInt8Scope::AmxInt8Scope() { configure(); }
 AmxInt8Scope::~AmxInt8Scope() { release(); }
 
-void amx_int8_strip(const ActivationGroup* x, size_t groups, const SignedPanel& panel,
-                    float* sums) {
+void amx_int8_strip(const ActivationGroup* x, size_t groups, const SignedPanel& panel, float* sums,
+                    bool accumulate) {
   const auto half = panel.bases != nullptr ? half_strip<true> : half_strip<false>;
   asm volatile("" ::: "memory");  // what was written before is read by tile loads
-  half(x, groups, panel, 0, sums);
-  half(x, groups, panel, 16, sums);
+  half(x, groups, panel, 0, sums, accumulate);
+  half(x, groups, panel, 16, sums, accumulate);
 }
 
 }  // namespace glassformer::cpu
@@ -132,7 +153,7 @@ namespace {
 
 AmxInt8Scope::AmxInt8Scope() { absent(); }
 AmxInt8Scope::~AmxInt8Scope() = default;
-void amx_int8_strip(const ActivationGroup*, size_t, const SignedPanel&, float*) { absent(); }
+void amx_int8_strip(const ActivationGroup*, size_t, const SignedPanel&, float*, bool) { absent(); }
 
 }  // namespace glassformer::cpu
 

@@ -21,9 +21,15 @@ struct SignedPanel {
   const int8_t* codes;
   const float* steps;
   const float* bases;
+
+  SignedPanel from_group(size_t g) const {
+    return {codes + g * kCodeDepth * kCodeColumns, steps + g * kCodeColumns,
+            bases != nullptr ? bases + g * kCodeColumns : nullptr};
+  }
 };
 
-// sums[16][32] = the product of 16 rows with a panel, as quantised.h has it.
-void amx_int8_strip(const ActivationGroup* x, size_t groups, const SignedPanel& panel, float* sums);
+// sums[16][32] (+)= the product of 16 rows with some groups of a panel, as quantised.h has it.
+void amx_int8_strip(const ActivationGroup* x, size_t groups, const SignedPanel& panel, float* sums,
+                    bool accumulate);
 
 }  // namespace glassformer::cpu

@@ -56,7 +56,8 @@ void place_scales(CodeFormat format, const QuantisedRow& row, size_t g, size_t c
   switch (format) {
     case CodeFormat::kChannel8: return store(row.units[0], panel + 4 * column);
     case CodeFormat::kGroup8:
-    case CodeFormat::kGroup4: return store(half(row.step(static_cast<int64_t>(g))), scales + 2 * column);
+    case CodeFormat::kGroup4:
+      return store(half(row.step(static_cast<int64_t>(g))), scales + 2 * column);
     case CodeFormat::kSuper4:
       store(row.steps[g], scales + column);
       store(row.bases[g], scales + kCodeColumns + column);

@@ -61,7 +61,8 @@ HWY_INLINE VF LoadHalf(const uint8_t* from) {
 }
 HWY_INLINE VF LoadByte(const uint8_t* from) {
   const hn::Rebind<int8_t, DF> d8;
-  return hn::ConvertTo(DF(), hn::PromoteTo(DI(), hn::LoadU(d8, reinterpret_cast<const int8_t*>(from))));
+  return hn::ConvertTo(DF(),
+                       hn::PromoteTo(DI(), hn::LoadU(d8, reinterpret_cast<const int8_t*>(from))));
 }
 
 // Steps of the codes of group g, of whose first or second 16 of k `half` says where that matters.
@@ -95,8 +96,8 @@ HWY_INLINE VF LoadColumnStep(const uint8_t* HWY_RESTRICT panel, size_t v) {
     return hn::Set(DF(), 1.0f);
 }
 
-// The weights of group g in `vectors` vectors of columns from number `first` on: a row, `pitch` apart,
-// for each of k.
+// The weights of group g in `vectors` vectors of columns from number `first` on: a row, `pitch`
+// apart, for each of k.
 template <CodeFormat kFormat>
 HWY_INLINE void ExpandGroup(const uint8_t* HWY_RESTRICT panel, size_t g, size_t first,
                             size_t vectors, float* HWY_RESTRICT out, size_t pitch) {
@@ -107,8 +108,8 @@ HWY_INLINE void ExpandGroup(const uint8_t* HWY_RESTRICT panel, size_t g, size_t 
   const auto offset = hn::Set(di, kLayout.offset);
   for (size_t v = first; v < first + vectors; ++v, out += kVector)
     for (size_t pair = 0; pair < 4; ++pair) {
-      const VF step = hn::Mul(LoadStep<kFormat>(panel, g, pair / 2, v),
-                              LoadColumnStep<kFormat>(panel, v));
+      const VF step =
+          hn::Mul(LoadStep<kFormat>(panel, g, pair / 2, v), LoadColumnStep<kFormat>(panel, v));
       const auto put = [&](VU code, size_t row) HWY_ATTR {
         const VI byte = hn::BitCast(di, hn::And(code, hn::Set(DU(), 255u)));
         VF weight = hn::Mul(step, hn::ConvertTo(df, hn::Sub(byte, offset)));

@@ -235,10 +235,7 @@ class Rectangle {
   using Value = typename Engine::Value;
 
   Rectangle(const Product& product, Range rows, Range columns)
-      : q_(product),
-        rows_(rows),
-        columns_(columns),
-        blocks_(BlocksOf<Engine>(product)) {}
+      : q_(product), rows_(rows), columns_(columns), blocks_(BlocksOf<Engine>(product)) {}
 
   void Run() {
     WidenBias();

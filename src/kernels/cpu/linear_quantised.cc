@@ -12,8 +12,7 @@ namespace {
 
 void quantise(const Tensor& weight, const QuantisedTensor& out) {
   parallel_ranges(out.rows, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      write_row(input<float>(weight) + i * out.columns, i, out);
+    for (int64_t i = begin; i < end; ++i) write_row(input<float>(weight) + i * out.columns, i, out);
   });
 }
 
@@ -38,7 +37,8 @@ void expand_rows(const Tensor&, const QuantisedTensor& weight, const Tensor& ids
   parallel_ranges(y.size(0), grain, [&](int64_t begin, int64_t end) {
     thread_local QuantisedRow scratch;
     for (int64_t i = begin; i < end; ++i)
-      expand_row(weight, rows != nullptr ? rows[i] : i, scratch, output<float>(y) + i * weight.columns);
+      expand_row(weight, rows != nullptr ? rows[i] : i, scratch,
+                 output<float>(y) + i * weight.columns);
   });
 }
 

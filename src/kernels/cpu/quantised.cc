@@ -62,8 +62,8 @@ using codes::VU;
 // acc + Σ over the four bytes of a lane of w (unsigned) · x (signed).
 HWY_INLINE VI Dot(VI acc, VU w, VU x) {
 #if HWY_TARGET == HWY_AVX3_DL
-  // Highway asks the processor for AVX-512 VNNI before it chooses this target, but does not tell the
-  // compiler, which then refuses the intrinsic.
+  // Highway asks the processor for AVX-512 VNNI before it chooses this target, but does not tell
+  // the compiler, which then refuses the intrinsic.
   asm("vpdpbusd %2, %1, %0" : "+v"(acc.raw) : "v"(w.raw), "v"(x.raw));
   return acc;
 #elif HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
@@ -78,15 +78,13 @@ HWY_INLINE VI Dot(VI acc, VU w, VU x) {
   return hn::ReorderWidenMulAccumulate(DI(), odd_w, odd_x, acc, unused);
 #else
   const DI d;
-  const auto byte = [&](VU v) HWY_ATTR {
-    return hn::BitCast(d, hn::And(v, hn::Set(DU(), 255u)));
-  };
+  const auto byte = [&](VU v) HWY_ATTR { return hn::BitCast(d, hn::And(v, hn::Set(DU(), 255u))); };
   const VI sx = hn::BitCast(d, x);
   acc = hn::Add(acc, hn::Mul(byte(w), hn::ShiftRight<24>(hn::ShiftLeft<24>(sx))));
-  acc = hn::Add(acc,
-                hn::Mul(byte(hn::ShiftRight<8>(w)), hn::ShiftRight<24>(hn::ShiftLeft<16>(sx))));
-  acc = hn::Add(acc,
-                hn::Mul(byte(hn::ShiftRight<16>(w)), hn::ShiftRight<24>(hn::ShiftLeft<8>(sx))));
+  acc =
+      hn::Add(acc, hn::Mul(byte(hn::ShiftRight<8>(w)), hn::ShiftRight<24>(hn::ShiftLeft<16>(sx))));
+  acc =
+      hn::Add(acc, hn::Mul(byte(hn::ShiftRight<16>(w)), hn::ShiftRight<24>(hn::ShiftLeft<8>(sx))));
   return hn::Add(acc, hn::Mul(byte(hn::ShiftRight<24>(w)), hn::ShiftRight<24>(sx)));
 #endif
 }
@@ -120,8 +118,7 @@ HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
         const int32_t sum =
             kParts == 2 ? a.sums[part][first + r] : a.sums[0][first + r] + a.sums[1][first + r];
         HWY_UNROLL(4)
-        for (size_t v = 0; v < kVectorsOfPanel; ++v)
-          dot[r][v] = hn::Set(di, -kLayout.offset * sum);
+        for (size_t v = 0; v < kVectorsOfPanel; ++v) dot[r][v] = hn::Set(di, -kLayout.offset * sum);
       }
       HWY_UNROLL(4)
       for (size_t pair = part * 4 / kParts; pair < (part + 1) * 4 / kParts; ++pair) {
@@ -174,8 +171,8 @@ void StripProduct(const uint8_t* panel, size_t groups, const ActivationGroup* x,
 
 // ------------------------------------------------------------------------------------ tile unit
 
-// The four bytes of each lane less kOffset. They have no top bit unless the offset is 128, so that a
-// bit set there keeps the subtraction of one byte from reaching into the next.
+// The four bytes of each lane less kOffset. They have no top bit unless the offset is 128, so that
+// a bit set there keeps the subtraction of one byte from reaching into the next.
 template <int kOffset>
 HWY_INLINE VU WithoutOffset(VU codes) {
   const VU top = hn::Set(DU(), 0x80808080u);
@@ -248,6 +245,24 @@ void FinishPanel(const PanelWork& work, const uint8_t* panel, size_t row, size_t
   Finish(out.activation, rows, columns, to);
 }
 
+// Rows [first, end) of one panel on the tile unit. Blocks of k, so that a block of the panel and
+// the strip that meets it both lie in the L1 cache; the sums wait in L2.
+template <CodeFormat kFormat, class T>
+void RunPanelOnTiles(const PanelWork& work, const uint8_t* panel, size_t first, size_t end,
+                     size_t j) {
+  constexpr size_t kBlock = 16, kSums = kStrip * kCodeColumns;
+  const size_t groups = work.weight->groups();
+  const SignedPanel codes = SignCodes<kFormat>(panel, groups);
+  auto* sums = thread_scratch<float>(Scratch::kQuantisedSums, (end - first) * kCodeColumns + kSums);
+  for (size_t g = 0; g < groups; g += kBlock)
+    for (size_t row = first; row < end; row += kStrip)
+      amx_int8_strip(work.x + row / kStrip * groups + g, std::min(kBlock, groups - g),
+                     codes.from_group(g), sums + (row - first) * kCodeColumns, g != 0);
+  for (size_t row = first; row < end; row += kStrip)
+    FinishPanel<kFormat, T>(work, panel, row, std::min(kStrip, end - row), j,
+                            sums + (row - first) * kCodeColumns);
+}
+
 template <CodeFormat kFormat, class T>
 void RunPanels(const PanelWork& work) {
   constexpr size_t kActivationBytes = size_t{1} << 20;  // half of an L2 cache
@@ -259,16 +274,15 @@ void RunPanels(const PanelWork& work) {
   for (size_t first = 0; first < work.rows; first += block)
     for (size_t p = work.begin; p < work.end; ++p) {
       const uint8_t* panel = work.weight->panel(p);
-      SignedPanel signed_panel{};
-      if (work.tiles) signed_panel = SignCodes<kFormat>(panel, groups);
-      for (size_t row = first; row < std::min(work.rows, first + block); row += kStrip) {
-        const ActivationGroup* x = work.x + row / kStrip * groups;
-        const size_t rows = std::min(kStrip, work.rows - row);
-        if (work.tiles)
-          amx_int8_strip(x, groups, signed_panel, sums);
-        else
-          StripProduct<kFormat>(panel, groups, x, rows, sums);
-        FinishPanel<kFormat, T>(work, panel, row, rows, p * kCodeColumns, sums);
+      const size_t end = std::min(work.rows, first + block), j = p * kCodeColumns;
+      if (work.tiles) {
+        RunPanelOnTiles<kFormat, T>(work, panel, first, end, j);
+        continue;
+      }
+      for (size_t row = first; row < end; row += kStrip) {
+        const size_t rows = std::min(kStrip, end - row);
+        StripProduct<kFormat>(panel, groups, work.x + row / kStrip * groups, rows, sums);
+        FinishPanel<kFormat, T>(work, panel, row, rows, j, sums);
       }
     }
 }
@@ -349,7 +363,7 @@ HWY_EXPORT(MultiplyPanels);
 HWY_EXPORT(QuantiseStrip);
 
 // From here on a strip of 16 rows on the tile unit costs less than its rows on vectors.
-constexpr int64_t kRowsForTiles = 5;
+constexpr int64_t kRowsForTiles = 12;
 
 bool on_tiles(int64_t m, std::span<const CodePanels* const> parts) {
   if (m < kRowsForTiles || !amx_int8_usable()) return false;

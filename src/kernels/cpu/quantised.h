@@ -11,9 +11,9 @@
 // C = A · Wᵀ for a quantised W, with the epilogue of gemm.h.
 //
 // The codes lie in panels of 32 rows of W (columns of C), groups of 32 of k after each other, with
-// their scales: a product with few rows of A reads one stream, at the speed of memory, and the bytes
-// are about those of the file. Within a group four of k are side by side, [8][32 columns][4 of k],
-// which is what the dot-product instructions and the tile unit both want.
+// their scales: a product with few rows of A reads one stream, at the speed of memory, and the
+// bytes are about those of the file. Within a group four of k are side by side, [8][32 columns][4
+// of k], which is what the dot-product instructions and the tile unit both want.
 //
 // With int8 activations a row of A is quantised in groups of 32,
 //   s_g = max|a| / 127,  q = round(a / s_g),

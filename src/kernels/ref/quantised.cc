@@ -99,7 +99,8 @@ void expand_rows(const Tensor&, const QuantisedTensor& weight, const Tensor& ids
   const int64_t* rows = ids.defined() ? input<int64_t>(ids) : nullptr;
   QuantisedRow scratch;
   for (int64_t i = 0; i < y.size(0); ++i)
-    expand_row(weight, rows != nullptr ? rows[i] : i, scratch, output<float>(y) + i * weight.columns);
+    expand_row(weight, rows != nullptr ? rows[i] : i, scratch,
+               output<float>(y) + i * weight.columns);
 }
 
 }  // namespace
