@@ -20,19 +20,20 @@ uint64_t enabled_state() {
   return (static_cast<uint64_t>(high) << 32) | low;
 }
 
-bool ask_for_amx() {
-  constexpr unsigned kOsxsave = 1U << 27, kAmxBf16 = 1U << 22, kAmxTile = 1U << 24;
+// `unit`: the bit of the kind of tiles in leaf 7's d.
+bool ask_for_amx(unsigned unit) {
+  constexpr unsigned kOsxsave = 1U << 27, kAmxTile = 1U << 24;
   constexpr uint64_t kTileState = (1U << 17) | (1U << 18);
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & kOsxsave)) return false;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  if (!(d & kAmxBf16) || !(d & kAmxTile)) return false;
+  if (!(d & unit) || !(d & kAmxTile)) return false;
   if ((enabled_state() & kTileState) != kTileState) return false;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 #else
-bool ask_for_amx() { return false; }
+bool ask_for_amx(unsigned) { return false; }
 #endif
 
 bool turned_off() {
@@ -43,7 +44,12 @@ bool turned_off() {
 }  // namespace
 
 bool amx_bf16_usable() {
-  static const bool usable = !turned_off() && ask_for_amx();
+  static const bool usable = !turned_off() && ask_for_amx(1U << 22);
+  return usable;
+}
+
+bool amx_int8_usable() {
+  static const bool usable = !turned_off() && ask_for_amx(1U << 25);
   return usable;
 }
 

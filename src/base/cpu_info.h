@@ -6,5 +6,7 @@ namespace glassformer {
 // this process was allowed to use them. GLASSFORMER_AMX=0 in the environment turns them off.
 // Asked once; the processor's words alone are not enough: virtual machines are seen to hide parts.
 bool amx_bf16_usable();
+// The same for those of signed bytes.
+bool amx_int8_usable();
 
 }  // namespace glassformer

@@ -9,6 +9,7 @@
 #include "checkpoint/gguf_reader.h"
 #include "checkpoint/gguf_types.h"
 #include "checkpoint/tensor_table.h"
+#include "tensor/quantised_row.h"
 
 namespace glassformer {
 namespace {
@@ -162,18 +163,34 @@ Tensor GgufFile::get(std::string_view name) const {
                      static_cast<size_t>(stored.bytes.data() - content_->file->data()),
                      stored.bytes.size(), stored.shape, *type.dtype, what);
   require<FileError>(
-      type.expand != nullptr,
+      type.scheme.has_value(),
       "{} has the type {}; of the quantised types Q8_0, Q4_0, Q4_K and Q6_K are read", what,
       type.name);
   Tensor expanded = empty(stored.shape);
+  if (expanded.count() == 0) return expanded;
+  const QuantisedTensor rows = *quantised(name);
   float* out = expanded.mutable_data<float>();
-  const auto count = static_cast<int64_t>(stored.bytes.size()) / type.bytes;
-  constexpr int64_t kGrain = 256;  // blocks that are worth a thread
-  parallel_ranges(count, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      type.expand(stored.bytes.data() + i * type.bytes, out + i * type.count);
+  const int64_t grain = 8192 / rows.columns + 1;  // rows that are worth a thread
+  parallel_ranges(rows.rows, grain, [&](int64_t begin, int64_t end) {
+    QuantisedRow scratch;
+    for (int64_t i = begin; i < end; ++i) expand_row(rows, i, scratch, out + i * rows.columns);
   });
   return expanded;
+}
+
+std::optional<QuantisedTensor> GgufFile::quantised(std::string_view name) const {
+  const Place& place = content_->places[content_->table.at(name, where())];
+  if (place.type == nullptr || !place.type->scheme) return std::nullopt;
+  const GgufBlocks stored = blocks(name);
+  QuantisedTensor x;
+  x.scheme = *place.type->scheme;
+  x.columns = stored.shape.rank() == 0 ? 1 : stored.shape[stored.shape.rank() - 1];
+  if (count_of(stored.shape) == 0) return std::nullopt;
+  const int64_t bytes = row_bytes(x.scheme, x.columns);
+  x.rows = count_of(stored.shape) / x.columns;
+  x.codes = tensor_at(content_->file, place.begin, stored.bytes.size(), {x.rows, bytes},
+                      DType::kInt8, where());
+  return x;
 }
 
 std::vector<std::string> GgufFile::keys() const { return content_->metadata.keys(); }

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-#include "glassformer/tensor/dtype.h"
+#include "glassformer/tensor/quantised.h"
 
 namespace glassformer {
 
@@ -15,9 +14,8 @@ struct GgufType {
   std::string_view name;
   int64_t count;
   int64_t bytes;
-  std::optional<DType> dtype;  // of those that are ours as they stand
-  // Expands one block to `count` floats. Null where we do not read the type.
-  void (*expand)(const std::byte* block, float* out);
+  std::optional<DType> dtype;         // of those that are ours as they stand
+  std::optional<QuantScheme> scheme;  // of the quantised ones that we read
 };
 
 // Null for a type that is not known.

@@ -10,6 +10,7 @@ void add_embed(CLI::App& app);
 void add_forward(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_info(CLI::App& app);
+void add_quantize(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_translate(CLI::App& app);
 

@@ -32,11 +32,33 @@ std::string in_bytes(int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.2f} {}", value, kUnits[unit]);
 }
 
+double bits_per_weight(const Anatomy& anatomy) {
+  return 8 * static_cast<double>(anatomy.bytes) /
+         static_cast<double>(std::max<int64_t>(anatomy.parameters, 1));
+}
+
+// The schemes of quantised tensors: {"int4": {"tensors": 37, "parameters": …, "bytes": …}}.
+Json quantization_of(const Anatomy& anatomy) {
+  Json schemes = Json::object();
+  for (const Anatomy::Weight& weight : anatomy.weights) {
+    if (!quant_scheme_from_name(weight.type)) continue;
+    Json& scheme =
+        schemes.emplace(weight.type, Json{{"tensors", 0}, {"parameters", 0}, {"bytes", 0}})
+            .first.value();
+    scheme["tensors"] = scheme["tensors"].get<int64_t>() + 1;
+    scheme["parameters"] = scheme["parameters"].get<int64_t>() + count_of(weight.shape);
+    scheme["bytes"] = scheme["bytes"].get<int64_t>() + weight.bytes;
+  }
+  return schemes;
+}
+
 Json to_json(const Model& model, const Anatomy& anatomy) {
   Json json{{"model_type", model.config().model_type},
             {"architecture", model.config().architecture},
             {"parameters", anatomy.parameters},
             {"bytes", anatomy.bytes},
+            {"bits_per_weight", bits_per_weight(anatomy)},
+            {"quantization", quantization_of(anatomy)},
             {"description", description_of(model.transformer().spec())},
             {"flops", Json::array()},
             {"parts", Json::array()},
@@ -52,7 +74,8 @@ Json to_json(const Model& model, const Anatomy& anatomy) {
     json["tensors"].push_back({{"name", weight.name},
                                {"stored_name", weight.stored_name},
                                {"shape", std::vector(weight.shape.begin(), weight.shape.end())},
-                               {"dtype", name_of(weight.dtype)}});
+                               {"dtype", weight.type},
+                               {"bytes", weight.bytes}});
   return json;
 }
 
@@ -65,7 +88,7 @@ void print_tensors(const Anatomy& anatomy) {
   fmt::print("\n{:{}}  {:{}}  {:8}  {}\n", "tensor", name, "shape", shape, "dtype", "in the file");
   for (const Anatomy::Weight& weight : anatomy.weights)
     fmt::print("{:{}}  {:{}}  {:8}  {}\n", weight.name, name, weight.shape.str(), shape,
-               name_of(weight.dtype), weight.stored_name);
+               weight.type, weight.stored_name);
 }
 
 void print(const Model& model, const Anatomy& anatomy) {
@@ -86,6 +109,7 @@ void print(const Model& model, const Anatomy& anatomy) {
                in_bytes(part.bytes));
   fmt::print("{:{}}  {:>15}  {:>10}\n", "total", width, grouped(anatomy.parameters),
              in_bytes(anatomy.bytes));
+  fmt::print("{:.2f} bits a weight\n", bits_per_weight(anatomy));
   print_tensors(anatomy);
 }
 

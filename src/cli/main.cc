@@ -24,6 +24,7 @@ int run(int count, char** arguments) {
   glassformer::add_forward(app);
   glassformer::add_generate(app);
   glassformer::add_info(app);
+  glassformer::add_quantize(app);
   glassformer::add_tokenize(app);
   glassformer::add_translate(app);
   std::vector<std::string> names;

@@ -14,6 +14,11 @@ void ModelOptions::add_to(CLI::App& command) {
       .add_option("--device", device, "where to compute; ref is slow, and simple to check against")
       ->check(CLI::IsMember({"cpu", "cuda", "ref"}))
       ->capture_default_str();
+  command
+      .add_option("--activations", activations,
+                  "what quantised weights are multiplied with: int8 is faster, float nearer")
+      ->check(CLI::IsMember({"int8", "float"}))
+      ->capture_default_str();
   command.add_option("--threads", threads, "how many threads to use; all cores unless given")
       ->check(CLI::PositiveNumber);
 }
@@ -23,6 +28,8 @@ Model ModelOptions::open() const {
   LoadOptions load;
   load.dtype = dtype == "auto" ? std::nullopt : std::optional(dtype_from_name(dtype));
   load.device = device_from_name(device);
+  load.activations =
+      activations == "int8" ? LoadOptions::Activations::kInt8 : LoadOptions::Activations::kFloat;
   return Model::open(path, load);
 }
 

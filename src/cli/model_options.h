@@ -12,6 +12,7 @@ namespace glassformer {
 struct ModelOptions {
   std::string path;
   std::string dtype = "float32", device = "cpu";
+  std::string activations = "int8";
   int threads = 0;
 
   void add_to(CLI::App& command);

@@ -20,7 +20,7 @@ void run_over_pictures(
   require<ValueError>(!files.empty(), "expected picture files, found none");
   const NoGrad no_grad;
   const ImageProcessor process = ImageProcessor::load(folder);
-  const TensorOptions options = model.transformer().parameters().front().value.options();
+  const TensorOptions options = model.transformer().options();
   constexpr size_t kAtOnce = 8;
   for (size_t next = 0; next < files.size(); next += kAtOnce) {
     std::vector<size_t> numbers;

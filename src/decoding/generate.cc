@@ -72,7 +72,7 @@ Hypothesis score_target(const Model& model, const GenerationRequest& request,
   ids.insert(ids.end(), target.begin(), target.end() - 1);
   const auto row = [&](const TokenIds& values) {
     return to(from_vector(values, {1, static_cast<int64_t>(values.size())}),
-              model.transformer().parameters().front().value.device());
+              model.transformer().options().device);
   };
   TransformerInput whole;
   (input.source.empty() ? whole.input_ids : whole.decoder_input_ids) = row(ids);

@@ -93,6 +93,22 @@ const char* name_of(HeadSpec::Kind kind) {
   return "";
 }
 
+Anatomy::Weight weight_of(const Parameter& parameter, const Model& model) {
+  Anatomy::Weight weight;
+  weight.name = parameter.name;
+  weight.stored_name = model.stored_name(parameter.name);
+  if (parameter.quantised.defined()) {
+    weight.shape = parameter.quantised.shape();
+    weight.type = name_of(parameter.quantised.scheme);
+    weight.bytes = parameter.quantised.bytes();
+  } else {
+    weight.shape = parameter.value.shape();
+    weight.type = name_of(parameter.value.dtype());
+    weight.bytes = parameter.value.count() * static_cast<int64_t>(size_of(parameter.value.dtype()));
+  }
+  return weight;
+}
+
 }  // namespace
 
 Anatomy anatomy_of(const Model& model) {
@@ -101,14 +117,13 @@ Anatomy anatomy_of(const Model& model) {
     const std::string part = part_of(parameter.name);
     if (anatomy.parts.empty() || anatomy.parts.back().name != part)
       anatomy.parts.push_back({.name = part});
-    const int64_t count = parameter.value.count();
-    const int64_t bytes = count * static_cast<int64_t>(size_of(parameter.value.dtype()));
+    const Anatomy::Weight weight = weight_of(parameter, model);
+    const int64_t count = count_of(weight.shape), bytes = weight.bytes;
     anatomy.parts.back().parameters += count;
     anatomy.parts.back().bytes += bytes;
     anatomy.parameters += count;
     anatomy.bytes += bytes;
-    anatomy.weights.push_back({parameter.name, model.stored_name(parameter.name),
-                               parameter.value.shape(), parameter.value.dtype()});
+    anatomy.weights.push_back(weight);
   }
   const TransformerSpec& spec = model.transformer().spec();
   const int64_t head = head_cost(spec);

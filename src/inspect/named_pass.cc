@@ -47,7 +47,7 @@ constexpr OutputName kOutputs[] = {
 };
 
 TransformerInput input_from(const Model& model, const NamedTensors& named) {
-  const TensorOptions options = model.transformer().parameters().front().value.options();
+  const TensorOptions options = model.transformer().options();
   TransformerInput input;
   for (const auto& [name, tensor] : named) {
     const auto* known = std::ranges::find(kInputs, name, &InputName::name);

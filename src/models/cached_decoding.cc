@@ -89,12 +89,12 @@ void check_parts(std::span<const CachedPart> parts, bool behind_encoder) {
 
 std::unique_ptr<KvCache> Transformer::make_cache(int64_t places) const {
   require<ValueError>(decoder_.has_value(), "make_cache: this model has no decoder");
-  return decoder_->make_cache(Stack::Keeps::kSelf, places, parameters_.front().value.options());
+  return decoder_->make_cache(Stack::Keeps::kSelf, places, options());
 }
 
 std::unique_ptr<KvCache> Transformer::make_source_cache(int64_t places) const {
   require<ValueError>(decoder_ && encoder_, "make_source_cache: this model has not both stacks");
-  return decoder_->make_cache(Stack::Keeps::kSource, places, parameters_.front().value.options());
+  return decoder_->make_cache(Stack::Keeps::kSource, places, options());
 }
 
 std::vector<CacheSequence> Transformer::keep_sources(const Tensor& encoded,

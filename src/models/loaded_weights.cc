@@ -6,6 +6,7 @@
 #include "glassformer/autograd/no_grad.h"
 #include "glassformer/ops/copy.h"
 #include "glassformer/ops/gather.h"
+#include "glassformer/ops/quantise.h"
 #include "glassformer/ops/view.h"
 #include "tensor/shape_format.h"
 
@@ -39,52 +40,110 @@ bool LoadedWeights::contains(const std::string& name) const {
   return false;
 }
 
-Tensor LoadedWeights::get(const std::string& name, const Shape& shape, const Initial&) {
-  const NoGrad no_grad;
+NameMap::Stored LoadedWeights::find(const std::string& name, const Shape& shape) const {
   const std::vector<NameMap::Stored> spellings = names_.find(name);
   internal_check(!spellings.empty(), "a weight that its recipe does not name");
-  for (const NameMap::Stored& spelling : spellings) {
-    const StoredTensor* found = stored_.find(spelling.name);
-    if (found == nullptr) continue;
-    const Shape expected = stored_shape(shape, spelling.form);
-    require<FileError>(found->shape == expected, "{}: tensor '{}' must be {}, found {}",
-                       stored_.where(), spelling.name, expected, found->shape);
-    const Tensor ours = from_stored(stored_.get(spelling.name), spelling.form);
-    require<FileError>(is_floating(ours.dtype()), "{}: tensor '{}' must be floating, found {}",
-                       stored_.where(), spelling.name, found->type);
-    const DType dtype = dtype_.value_or(ours.dtype());
-    if (dtype == ours.dtype() && device_ == ours.device()) return ours;
-    const Tensor copy = to(cast(ours, dtype), device_);
-    if (ours.is_contiguous())
-      ours.storage()->give_back_pages(static_cast<size_t>(ours.offset()) * size_of(ours.dtype()),
-                                      static_cast<size_t>(ours.count()) * size_of(ours.dtype()));
-    return copy;
-  }
+  for (const NameMap::Stored& spelling : spellings)
+    if (stored_.find(spelling.name) != nullptr) return spelling;
   throw FileError(fmt::format("{}: tensor '{}' {} is missing", stored_.where(),
                               spellings.front().name,
                               stored_shape(shape, spellings.front().form).str()));
 }
 
-std::vector<std::pair<std::string, Tensor>> stored_parameters(
-    const std::vector<std::pair<std::string, Tensor>>& parameters, const NameMap& names) {
+QuantisedTensor LoadedWeights::quantised(const NameMap::Stored& stored, const Shape& shape) const {
+  QuantisedTensor whole;
+  const int64_t rows = shape[0] * stored.form.parts;
+  if (std::optional<QuantisedTensor> blocks = stored_.quantised(stored.name)) {
+    if (stored.form.transposed) return {};
+    whole = *blocks;
+  } else {
+    const std::string scale = stored.name + kScaleSuffix;
+    if (!options_.quantization || stored_.find(scale) == nullptr) return {};
+    whole.scheme = options_.quantization->scheme;
+    whole.group = options_.quantization->group;
+    whole.rows = rows;
+    whole.columns = shape[1];
+    whole.codes = stored_.get(stored.name);
+    whole.scales = stored_.get(scale);
+  }
+  try {
+    check_quantised(whole, stored.name);
+    require<ShapeError>(whole.rows == rows && whole.columns == shape[1],
+                        "{}: expected {} x {}, found {} x {}", stored.name, rows, shape[1],
+                        whole.rows, whole.columns);
+  } catch (const Error& error) {
+    throw FileError(fmt::format("{}: tensor {}", stored_.where(), error.what()));
+  }
+  return to(rows_of(whole, stored.form.part * shape[0], shape[0]), options_.device);
+}
+
+WeightMatrix LoadedWeights::matrix(const std::string& name, const Shape& shape,
+                                   const Initial& initial) {
+  const NoGrad no_grad;
+  // float64 is asked for to have every digit: there is no product of codes in it but on ref.
+  WeightMatrix matrix;
+  matrix.dtype = options_.dtype.value_or(DType::kFloat32);
+  matrix.int8_activations = options_.int8_activations;
+  if (matrix.dtype != DType::kFloat64) matrix.quantised = quantised(find(name, shape), shape);
+  if (!matrix.quantised.defined()) matrix.tensor = get(name, shape, initial);
+  return matrix;
+}
+
+Tensor LoadedWeights::get(const std::string& name, const Shape& shape, const Initial&) {
+  const NoGrad no_grad;
+  const NameMap::Stored spelling = find(name, shape);
+  if (shape.rank() == 2)
+    if (const QuantisedTensor codes = quantised(spelling, shape); codes.defined())
+      return dequantise(codes, options_.dtype.value_or(DType::kFloat32));
+  const StoredTensor* found = stored_.find(spelling.name);
+  const Shape expected = stored_shape(shape, spelling.form);
+  require<FileError>(found->shape == expected, "{}: tensor '{}' must be {}, found {}",
+                     stored_.where(), spelling.name, expected.str(), found->shape.str());
+  const Tensor ours = from_stored(stored_.get(spelling.name), spelling.form);
+  require<FileError>(is_floating(ours.dtype()), "{}: tensor '{}' must be floating, found {}",
+                     stored_.where(), spelling.name, found->type);
+  const DType dtype = options_.dtype.value_or(ours.dtype());
+  if (dtype == ours.dtype() && options_.device == ours.device()) return ours;
+  const Tensor copy = to(cast(ours, dtype), options_.device);
+  if (ours.is_contiguous())
+    ours.storage()->give_back_pages(static_cast<size_t>(ours.offset()) * size_of(ours.dtype()),
+                                    static_cast<size_t>(ours.count()) * size_of(ours.dtype()));
+  return copy;
+}
+
+std::vector<NamedTensor> stored_parameters(const std::vector<Parameter>& parameters,
+                                           const NameMap& names,
+                                           const std::optional<QuantizationConfig>& quantization,
+                                           const SaveProgress& progress) {
   const NoGrad no_grad;
   struct Whole {
     StoredForm form;
+    bool matrix = false;
     std::vector<Tensor> parts;
   };
   std::map<std::string, Whole> stored;
-  for (const auto& [name, value] : parameters) {
-    const std::vector<NameMap::Stored> spellings = names.find(name);
+  for (const Parameter& parameter : parameters) {
+    const std::vector<NameMap::Stored> spellings = names.find(parameter.name);
     internal_check(!spellings.empty(), "a weight that its recipe does not name");
     Whole& whole = stored[spellings.front().name];
     whole.form = spellings.front().form;
+    whole.matrix = parameter.matrix;
     whole.parts.resize(static_cast<size_t>(whole.form.parts));
-    whole.parts[static_cast<size_t>(whole.form.part)] = value;
+    whole.parts[static_cast<size_t>(whole.form.part)] = parameter.value.detach();
   }
-  std::vector<std::pair<std::string, Tensor>> tensors;
-  tensors.reserve(stored.size());
-  for (const auto& [name, whole] : stored)
-    tensors.emplace_back(name, to_stored(whole.parts, whole.form));
+  std::vector<NamedTensor> tensors;
+  size_t done = 0;
+  for (const auto& [name, whole] : stored) {
+    if (quantization && whole.matrix) {
+      const QuantisedTensor codes =
+          quantise(concatenate(whole.parts, 0), quantization->scheme, quantization->group);
+      tensors.emplace_back(name, codes.codes);
+      tensors.emplace_back(name + kScaleSuffix, codes.scales);
+    } else {
+      tensors.emplace_back(name, to_stored(whole.parts, whole.form));
+    }
+    if (progress) progress(++done, stored.size());
+  }
   return tensors;
 }
 

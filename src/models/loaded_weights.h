@@ -5,33 +5,49 @@
 #include <utility>
 #include <vector>
 
+#include "glassformer/models/model.h"
 #include "glassformer/tensor/stored_tensors.h"
 #include "glassformer/tensor/weight_source.h"
 #include "models/names.h"
+#include "models/quantization_config.h"
 
 namespace glassformer {
+
+struct WeightOptions {
+  std::optional<DType> dtype;  // without one each tensor keeps its own
+  Device device = Device::kCpu;
+  std::optional<QuantizationConfig> quantization;  // of the matrices of safetensors
+  bool int8_activations = false;                   // of quantised matrices
+};
 
 // A checkpoint's tensors under our names. Tensors that are already as wanted are not copied.
 class LoadedWeights : public WeightSource {
  public:
-  // Without a dtype each keeps its own.
-  LoadedWeights(const StoredTensors& stored, const NameMap& names, std::optional<DType> dtype,
-                Device device)
-      : stored_(stored), names_(names), dtype_(dtype), device_(device) {}
+  LoadedWeights(const StoredTensors& stored, const NameMap& names, WeightOptions options)
+      : stored_(stored), names_(names), options_(options) {}
 
   bool contains(const std::string& name) const override;
   Tensor get(const std::string& name, const Shape& shape, const Initial& initial) override;
+  WeightMatrix matrix(const std::string& name, const Shape& shape, const Initial& initial) override;
 
  private:
+  // The first spelling of `name` that the file has.
+  NameMap::Stored find(const std::string& name, const Shape& shape) const;
+  // Our part of a stored matrix that is quantised, or an undefined one.
+  QuantisedTensor quantised(const NameMap::Stored& stored, const Shape& shape) const;
+
   const StoredTensors& stored_;
   const NameMap& names_;
-  std::optional<DType> dtype_;
-  Device device_;
+  WeightOptions options_;
 };
 
-// The stored tensors of parameters under our names: the other way round. `parameters` with one
-// stored name are parts of it.
-std::vector<std::pair<std::string, Tensor>> stored_parameters(
-    const std::vector<std::pair<std::string, Tensor>>& parameters, const NameMap& names);
+// The stored tensors of parameters under our names: the other way round. Parameters with one stored
+// name are parts of it. With `quantization` matrices become codes and scales, a row an output of
+// their layer whatever the family's order; `progress` hears of every stored tensor.
+using NamedTensor = std::pair<std::string, Tensor>;
+std::vector<NamedTensor> stored_parameters(const std::vector<Parameter>& parameters,
+                                           const NameMap& names,
+                                           const std::optional<QuantizationConfig>& quantization,
+                                           const SaveProgress& progress);
 
 }  // namespace glassformer

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "glassformer/autograd/no_grad.h"
 #include "glassformer/checkpoint/weights.h"
 #include "glassformer/nn/random_weights.h"
 #include "glassformer/ops/copy.h"
@@ -88,6 +89,17 @@ class TrainableWeights : public WeightSource {
   WeightSource& source_;
 };
 
+// config.json of what is saved: as it came, but for what the weights are written in.
+std::string saved_config(const std::string& text,
+                         const std::optional<QuantizationConfig>& quantization,
+                         std::optional<DType> dtype) {
+  if (!quantization && !dtype) return text;
+  Json json = parse_json(text, "config.json");
+  if (quantization) json["quantization_config"] = to_json(*quantization);
+  if (dtype) json[json.contains("dtype") ? "dtype" : "torch_dtype"] = name_of(*dtype);
+  return json.dump(2) + "\n";
+}
+
 // Whether the file's names start with that of the base model ("bert.").
 bool has_prefix(const StoredTensors& stored, const std::string& prefix) {
   for (const StoredTensor& tensor : stored.tensors())
@@ -111,9 +123,14 @@ Model Model::load(const std::string& config_text, const std::string& where, Reci
   if (!has_prefix(stored, recipe.names.prefix())) recipe.names.drop_prefix();
   std::optional<DType> dtype = options.dtype;
   if (!dtype && options.purpose != LoadOptions::Purpose::kReading) dtype = stored_dtype(stored);
-  LoadedWeights weights(stored, recipe.names, dtype, options.device);
-  drop_missing_head(weights, recipe.spec);
   const Json json = parse_json(config_text, where);
+  LoadedWeights weights(
+      stored, recipe.names,
+      {.dtype = dtype,
+       .device = options.device,
+       .quantization = quantization_of(JsonFields(json, where)),
+       .int8_activations = options.activations == LoadOptions::Activations::kInt8});
+  drop_missing_head(weights, recipe.spec);
   auto content = std::make_shared<Content>();
   content->config = config_of(JsonFields(json, where), config_text, recipe.spec);
   content->names = recipe.names;
@@ -157,13 +174,22 @@ Model Model::create(const std::string& config_json, uint64_t seed, TensorOptions
   return Model(content);
 }
 
-void Model::save(const std::filesystem::path& folder) const {
-  std::vector<std::pair<std::string, Tensor>> parameters;
-  for (const Parameter& parameter : transformer().parameters())
-    parameters.emplace_back(parameter.name, parameter.value.detach());
-  save_weights(folder, stored_parameters(parameters, content_->names));
+void Model::save(const std::filesystem::path& folder, const SaveOptions& options) const {
+  std::vector<Parameter> parameters = transformer().parameters();
+  for (Parameter& parameter : parameters) {
+    require<UnsupportedError>(!parameter.quantised.defined(),
+                              "{}: expected a model of floating weights to save, found one that is "
+                              "quantised already",
+                              folder.string());
+    const NoGrad no_grad;
+    if (options.dtype) parameter.value = cast(parameter.value, *options.dtype);
+  }
+  std::optional<QuantizationConfig> quantization;
+  if (options.scheme) quantization = {*options.scheme, options.group};
+  save_weights(folder,
+               stored_parameters(parameters, content_->names, quantization, options.progress));
   AtomicFile file(folder / "config.json");
-  file.write(config().json);
+  file.write(saved_config(config().json, quantization, options.dtype));
   file.commit();
 }
 

@@ -56,10 +56,16 @@ Transformer::Transformer(const TransformerSpec& spec, WeightSource& source, bool
   if (spec.tokens) tokens_.emplace(weights / "embedding", *spec.tokens);
   if (spec.decoder_tokens)
     decoder_tokens_.emplace(weights / "decoder_embedding", *spec.decoder_tokens,
-                            spec.shared_tokens ? tokens_->tokens() : Tensor());
+                            spec.shared_tokens ? tokens_->tokens() : WeightMatrix());
   if (spec.encoder) encoder_.emplace(weights / "encoder", *spec.encoder);
   if (spec.decoder) decoder_.emplace(weights / "decoder", *spec.decoder);
   head_ = make_head(weights / "head");
+}
+
+TensorOptions Transformer::options() const {
+  for (const Parameter& parameter : parameters_)
+    if (parameter.value.defined()) return parameter.value.options();
+  return {};
 }
 
 Transformer::Head Transformer::make_head(const Weights& weights) const {

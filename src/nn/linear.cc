@@ -1,65 +1,92 @@
 #include "glassformer/nn/linear.h"
 
+#include <algorithm>
+
 #include "autograd/tape.h"
 #include "glassformer/autograd/no_grad.h"
 #include "glassformer/ops/create.h"
 #include "glassformer/ops/gather.h"
+#include "glassformer/ops/quantise.h"
 
 namespace glassformer {
 namespace {
 
-// The biases next to each other, zeros for the layers that have none; undefined if no layer has.
-Tensor joined_bias(const std::vector<const Linear*>& layers) {
-  std::vector<Tensor> biases;
-  bool any = false;
-  for (const Linear* layer : layers) {
-    any = any || layer->bias().defined();
-    biases.push_back(layer->bias().defined()
-                         ? layer->bias()
-                         : zeros({layer->weight().size(0)}, layer->weight().options()));
-  }
-  return any ? concatenate(biases, 0) : Tensor();
+// After packing only gradients, rows that are looked up and whoever saves the model read a weight
+// again: what is mapped from a file need not stay in memory for them.
+void leave_to_file(const WeightMatrix& weight) {
+  const Tensor& stored = weight.tensor.defined() ? weight.tensor : weight.quantised.codes;
+  const size_t size = size_of(stored.dtype());
+  if (stored.is_contiguous())
+    stored.storage()->give_back_pages(static_cast<size_t>(stored.offset()) * size,
+                                      static_cast<size_t>(stored.count()) * size);
 }
 
-// After packing only gradients and whoever saves the model read a weight again: what is mapped from
-// a file need not stay in memory for them.
-void leave_to_file(const Tensor& weight) {
-  const size_t size = size_of(weight.dtype());
-  if (weight.is_contiguous())
-    weight.storage()->give_back_pages(static_cast<size_t>(weight.offset()) * size,
-                                      static_cast<size_t>(weight.count()) * size);
+PackedWeight packed(const WeightMatrix& weight) {
+  if (weight.tensor.defined()) return PackedWeight(weight.tensor);
+  return {weight.quantised, weight.dtype, weight.int8_activations};
 }
 
 }  // namespace
 
 Linear::Linear(const Weights& weights, const LinearSpec& spec)
-    : Linear(weights.get("weight", {spec.out, spec.in}, spec.initial),
-             spec.bias ? weights.get("bias", {spec.out}, {}) : Tensor(), weights.pack()) {}
+    : Linear(weights.matrix("weight", {spec.out, spec.in}, spec.initial),
+             spec.bias ? weights.get("bias", {spec.out}, {}) : Tensor(), weights.pack()) {
+  if (weight_.quantised.defined() && weights.pack_quantised() && !packed_)
+    packed_.emplace(packed(weight_)), leave_to_file(weight_);
+}
 
-Linear::Linear(Tensor weight, Tensor bias, bool pack)
+Linear::Linear(WeightMatrix weight, Tensor bias, bool pack)
     : weight_(std::move(weight)), bias_(std::move(bias)) {
   if (!pack) return;
-  packed_.emplace(weight_);
+  packed_.emplace(packed(weight_));
   leave_to_file(weight_);
+}
+
+// Quantised parts are shared; numbers are packed side by side.
+PackedWeight Linear::joined_weight(const std::vector<const Linear*>& layers) {
+  std::vector<const PackedWeight*> parts;
+  for (const Linear* layer : layers)
+    if (layer->packed_ && layer->packed_->quantised()) parts.push_back(&*layer->packed_);
+  if (parts.size() == layers.size()) return PackedWeight::joined(parts);
+  std::vector<Tensor> weights;
+  weights.reserve(layers.size());
+  for (const Linear* layer : layers) weights.push_back(layer->plain_weight());
+  return PackedWeight(concatenate(weights, 0));
+}
+
+// The biases next to each other, zeros for the layers that have none; undefined if no layer has.
+Tensor Linear::joined_bias(const std::vector<const Linear*>& layers) {
+  if (std::none_of(layers.begin(), layers.end(),
+                   [](const Linear* layer) { return layer->bias_.defined(); }))
+    return {};
+  std::vector<Tensor> biases;
+  biases.reserve(layers.size());
+  for (const Linear* layer : layers)
+    biases.push_back(layer->bias_.defined()
+                         ? layer->bias_
+                         : zeros({layer->weight_.rows()}, layer->weight_.options()));
+  return concatenate(biases, 0);
 }
 
 Linear Linear::fused(const std::vector<const Linear*>& layers) {
   const NoGrad no_grad;
-  std::vector<Tensor> weights;
-  weights.reserve(layers.size());
-  for (const Linear* layer : layers) weights.push_back(layer->weight());
-  Linear joined(concatenate(weights, 0), joined_bias(layers), true);
-  joined.weight_ = {};  // only the packed form is used
-  for (const Linear* layer : layers) leave_to_file(layer->weight());
+  Linear joined({}, joined_bias(layers), false);  // only the packed form is used
+  joined.packed_ = joined_weight(layers);
+  for (const Linear* layer : layers) leave_to_file(layer->weight_);
   return joined;
+}
+
+Tensor Linear::plain_weight() const {
+  if (weight_.tensor.defined()) return weight_.tensor;
+  return dequantise(weight_.quantised, weight_.dtype);
 }
 
 Tensor Linear::operator()(const Tensor& x, const LinearOptions& options) const {
   // Without the plain weight this is a fused layer, which whoever made it calls off the tape only.
-  if (packed_ && (!weight_.defined() || !(needs_grad(x) || needs_grad(options.residual) ||
-                                          needs_grad(weight_) || needs_grad(bias_))))
-    return linear(x, *packed_, bias_, options);
-  return linear(x, weight_, bias_, options);
+  const bool gradients = needs_grad(x) || needs_grad(options.residual) ||
+                         needs_grad(weight_.tensor) || needs_grad(bias_);
+  if (packed_ && (!weight_.defined() || !gradients)) return linear(x, *packed_, bias_, options);
+  return linear(x, plain_weight(), bias_, options);
 }
 
 }  // namespace glassformer

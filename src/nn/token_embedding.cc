@@ -6,6 +6,7 @@
 #include "glassformer/ops/arithmetic.h"
 #include "glassformer/ops/copy.h"
 #include "glassformer/ops/embedding.h"
+#include "glassformer/ops/quantise.h"
 #include "glassformer/ops/view.h"
 #include "nn/probing.h"
 #include "tensor/shape_format.h"
@@ -29,13 +30,13 @@ Tensor positions_without_padding(const Tensor& ids, int64_t padding, int64_t fir
 }  // namespace
 
 TokenEmbedding::TokenEmbedding(const Weights& weights, const TokenEmbeddingSpec& spec,
-                               Tensor tokens)
+                               WeightMatrix tokens)
     : place_(weights.place()),
       positions_step_(place_ == "decoder_embedding" ? "decoder_positions" : "positions"),
       spec_(spec),
       tokens_(std::move(tokens)) {
   if (!tokens_.defined() && spec.vocabulary > 0)
-    tokens_ = (weights / "tokens").get("weight", {spec.vocabulary, spec.width}, spec.initial);
+    tokens_ = (weights / "tokens").matrix("weight", {spec.vocabulary, spec.width}, spec.initial);
   if (spec.types > 0)
     types_ = (weights / "types").get("weight", {spec.types, spec.width}, spec.initial);
   if (spec.positions.kind == PositionSpec::Kind::kLearned)
@@ -44,6 +45,11 @@ TokenEmbedding::TokenEmbedding(const Weights& weights, const TokenEmbeddingSpec&
   if (spec.positions.kind == PositionSpec::Kind::kSinusoidal)
     sinusoidal_ = std::make_unique<SinusoidalTable>(spec.width, spec.positions.sinusoidal);
   if (spec.norm) norm_.emplace(weights / "norm", spec.width, *spec.norm);
+}
+
+Tensor TokenEmbedding::token_vectors(const Tensor& ids) const {
+  if (tokens_.quantised.defined()) return embedding(tokens_.quantised, ids, tokens_.dtype);
+  return embedding(tokens_.tensor, ids, spec_.padding);
 }
 
 // [length, width], or [batch, length, width] where the rows of a batch differ.
@@ -74,7 +80,7 @@ Tensor TokenEmbedding::operator()(const TokenInput& input, const Context& contex
   require<ValueError>(input.vectors.defined() || (input.ids.defined() && tokens_.defined()),
                       "{}: expected {}, found none", place_,
                       tokens_.defined() ? "token ids or vectors" : "vectors, for it has no table");
-  Tensor x = input.vectors.defined() ? input.vectors : embedding(tokens_, input.ids, spec_.padding);
+  Tensor x = input.vectors.defined() ? input.vectors : token_vectors(input.ids);
   require<ShapeError>(x.rank() >= 2 && x.size(-1) == spec_.width,
                       "{}: expected vectors of {}, found {}", place_, spec_.width, x.shape());
   if (spec_.scale != 1) x = x * spec_.scale;

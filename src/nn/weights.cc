@@ -27,4 +27,11 @@ Tensor Weights::get(const char* name, const Shape& shape, const Initial& initial
   return value;
 }
 
+WeightMatrix Weights::matrix(const char* name, const Shape& shape, const Initial& initial) const {
+  std::string full = full_name(name);
+  WeightMatrix value = source_->matrix(full, shape, initial);
+  parameters_->push_back({std::move(full), value.tensor, value.quantised, true});
+  return value;
+}
+
 }  // namespace glassformer

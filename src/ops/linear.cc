@@ -4,7 +4,7 @@
 #include "glassformer/ops/reduce.h"
 #include "glassformer/ops/view.h"
 #include "kernels/activation.h"
-#include "kernels/linear.h"
+#include "kernels/quantised.h"
 #include "ops/common.h"
 #include "tensor/shape_format.h"
 
@@ -54,11 +54,18 @@ Tensor product(const Tensor& a, const Tensor& b) {
   return y;
 }
 
+const QuantisedOperand& operand_of(const PackedWeight& weight) {
+  return *static_cast<const QuantisedOperand*>(weight.data().get());
+}
+
 Tensor packed_layer(const Tensor& x, const PackedWeight& weight, const Tensor& bias,
                     const LinearOptions& options) {
   const Tensor rows = as_rows(x);
   Tensor y = empty({rows.size(0), weight.out()}, x.options());
-  call(kLinearPacked, rows, weight.data(), y, epilogue_of(bias, options));
+  if (weight.quantised())
+    call(kLinearQuantised, contiguous(rows), operand_of(weight), y, epilogue_of(bias, options));
+  else
+    call(kLinearPacked, rows, weight.data(), y, epilogue_of(bias, options));
   return reshape(y, with_last(x.shape(), weight.out()));
 }
 
@@ -143,8 +150,37 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   return reshape(y, with_last(x.shape(), weight.size(0)));
 }
 
-PackedWeight::PackedWeight(const Tensor& weight)
-    : in_(0), out_(0), options_{DType::kFloat32, Device::kCpu} {
+PackedWeight::PackedWeight(const QuantisedTensor& weight, DType dtype, bool int8_activations)
+    : in_(weight.columns), out_(weight.rows), quantised_(true), options_{dtype, Device::kCpu} {
+  check_quantised(weight, "PackedWeight");
+  options_.device = weight.device();
+  PackedData packed;
+  call(kPackQuantised, weight.codes, weight, packed);
+  data_ = std::make_shared<QuantisedOperand>(QuantisedOperand{{packed}, int8_activations});
+}
+
+PackedWeight PackedWeight::joined(const std::vector<const PackedWeight*>& parts) {
+  require<ValueError>(!parts.empty(), "PackedWeight::joined: expected parts, found none");
+  PackedWeight whole = *parts.front();
+  whole.out_ = 0;
+  QuantisedOperand operand;
+  for (const PackedWeight* part : parts) {
+    require<ValueError>(part->quantised_ && part->options_.device == whole.options_.device &&
+                            part->options_.dtype == whole.options_.dtype,
+                        "PackedWeight::joined: expected quantised weights of one dtype and device");
+    require<ShapeError>(part->in_ == whole.in_,
+                        "PackedWeight::joined: expected weights for x of {}, found one for {}",
+                        whole.in_, part->in_);
+    const QuantisedOperand& own = operand_of(*part);
+    operand.parts.insert(operand.parts.end(), own.parts.begin(), own.parts.end());
+    operand.int8_activations = own.int8_activations;
+    whole.out_ += part->out_;
+  }
+  whole.data_ = std::make_shared<QuantisedOperand>(std::move(operand));
+  return whole;
+}
+
+PackedWeight::PackedWeight(const Tensor& weight) {
   check_floating("PackedWeight", "weight", weight);
   check_rank("PackedWeight", "weight", weight, 2);
   in_ = weight.size(1);

@@ -142,6 +142,24 @@ class Commands(unittest.TestCase):
         text = self.output("tokenize", model, "--decode", "--no-special", stdin=ids)
         self.assertEqual(text, "the sun shines\nhot ice\n")
 
+    def test_quantize_writes_what_the_others_read(self):
+        out = self.folder / "small"
+        done = self.run_command("quantize", MODELS / "llama-3", out, "--type", "int4", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = json.loads(done.stdout)
+        self.assertLess(summary["bytes_after"], summary["bytes_before"])
+        info = json.loads(self.output("info", out, "--json"))
+        self.assertGreater(info["quantization"]["int4"]["tensors"], 0)
+        config = json.loads((out / "config.json").read_text())["quantization_config"]
+        self.assertEqual(config, {"quant_method": "glassformer", "type": "int4", "group_size": 32})
+        write_ids(self.folder / "in.safetensors", input_ids=[[5, 6, 7]])
+        self.output("forward", out, self.folder / "in.safetensors", self.folder / "out.safetensors")
+        self.assertIn("logits", read_safetensors(self.folder / "out.safetensors"))
+        self.assert_fails(1, "is there already", arguments=("quantize", MODELS / "llama-3", out))
+        self.assert_fails(1, "quantised already",
+                          arguments=("quantize", out, self.folder / "again"))
+        self.assert_fails(2, "int3", arguments=("quantize", out, "x", "--type", "int3"))
+
     def test_failures_say_what_was_expected(self):
         bert = MODELS / "bert-sequence"
         self.assert_fails(2, "subcommand", arguments=[])

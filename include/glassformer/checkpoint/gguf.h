@@ -43,6 +43,7 @@ class GgufFile final : public StoredTensors {
   const StoredTensor* find(std::string_view name) const override;
   const std::string& where() const override;
   Tensor get(std::string_view name) const override;
+  std::optional<QuantisedTensor> quantised(std::string_view name) const override;
   // Throws FileError for an unknown name or a type whose blocks we do not know.
   GgufBlocks blocks(std::string_view name) const;
 

@@ -17,7 +17,8 @@ struct Anatomy {
   struct Weight {
     std::string name, stored_name;
     Shape shape;
-    DType dtype = DType::kFloat32;
+    std::string type;  // "float32", "int4", "Q4_K", ...
+    int64_t bytes = 0;
   };
   std::vector<Part> parts;
   std::vector<Weight> weights;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,9 +32,23 @@ struct LoadOptions {
     kTraining,   // weights of its own that ask for gradients
     kReading     // weights where they lie in the file: opens at once, runs slower
   };
+  // What quantised weights are multiplied with: the numbers as they are, or these quantised too (in
+  // groups of 32, see PackedWeight), which is faster. docs/quantisation.md has what that costs.
+  enum class Activations : uint8_t { kFloat, kInt8 };
+
   Purpose purpose = Purpose::kInference;
   std::optional<DType> dtype = DType::kFloat32;  // none: that of the file
   Device device = Device::kCpu;
+  Activations activations = Activations::kInt8;
+};
+
+using SaveProgress = std::function<void(size_t done, size_t total)>;  // in tensors
+
+struct SaveOptions {
+  std::optional<DType> dtype = {};         // of floating tensors; none: as they are
+  std::optional<QuantScheme> scheme = {};  // kInt8 or kInt4: of matrices; docs/quantisation.md
+  int64_t group = 32;                      // of kInt4: weights that share a scale
+  SaveProgress progress = {};
 };
 
 // A Transformer together with its configuration and the names its family gives its weights.
@@ -47,9 +62,10 @@ class Model {
   // paper says.
   static Model create(const std::string& config_json, uint64_t seed, TensorOptions options = {});
 
-  // Writes config.json and the weights, as `from_pretrained` opens them. Killed at any instant, the
-  // folder opens with all of the old weights or all of the new ones.
-  void save(const std::filesystem::path& folder) const;
+  // Writes config.json and the weights, as `from_pretrained` opens them (quantised ones: as open()
+  // does). Killed at any instant, the folder opens with all of the old weights or all of the new
+  // ones. Throws UnsupportedError for a model that was opened from quantised weights.
+  void save(const std::filesystem::path& folder, const SaveOptions& options = {}) const;
 
   TransformerOutput operator()(const TransformerInput& input, const Context& context = {}) const {
     return transformer()(input, context);

@@ -74,6 +74,7 @@ class Transformer {
   const TransformerSpec& spec() const { return spec_; }
   // Every weight with its name, tied ones once.
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  TensorOptions options() const;  // what it computes in, and where
 
  private:
   struct Head {

@@ -18,16 +18,20 @@ class Linear {
  public:
   Linear(const Weights& weights, const LinearSpec& spec);
   // Over weights that something else holds; bias may be undefined.
-  Linear(Tensor weight, Tensor bias, bool pack);
+  Linear(WeightMatrix weight, Tensor bias, bool pack);
   // One layer that computes several at once, their results next to each other: one pass over x.
   static Linear fused(const std::vector<const Linear*>& layers);
 
   Tensor operator()(const Tensor& x, const LinearOptions& options = {}) const;
-  const Tensor& weight() const { return weight_; }
-  const Tensor& bias() const { return bias_; }
 
  private:
-  Tensor weight_, bias_;
+  static PackedWeight joined_weight(const std::vector<const Linear*>& layers);
+  static Tensor joined_bias(const std::vector<const Linear*>& layers);
+  // The numbers of the weight, for gradients and where nothing is packed.
+  Tensor plain_weight() const;
+
+  WeightMatrix weight_;
+  Tensor bias_;
   std::optional<PackedWeight> packed_;
 };
 

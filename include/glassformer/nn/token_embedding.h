@@ -35,16 +35,18 @@ struct TokenInput {
 class TokenEmbedding {
  public:
   // `tokens`: a table that is shared with another layer, in place of one of its own.
-  TokenEmbedding(const Weights& weights, const TokenEmbeddingSpec& spec, Tensor tokens = {});
+  TokenEmbedding(const Weights& weights, const TokenEmbeddingSpec& spec, WeightMatrix tokens = {});
   Tensor operator()(const TokenInput& input, const Context& context) const;
-  const Tensor& tokens() const { return tokens_; }
+  const WeightMatrix& tokens() const { return tokens_; }
 
  private:
+  Tensor token_vectors(const Tensor& ids) const;
   Tensor position_vectors(const TokenInput& input, const Tensor& tokens) const;
 
   std::string place_, positions_step_;
   TokenEmbeddingSpec spec_;
-  Tensor tokens_, types_, positions_;
+  WeightMatrix tokens_;
+  Tensor types_, positions_;
   std::unique_ptr<SinusoidalTable> sinusoidal_;
   std::optional<Norm> norm_;
 };

@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "glassformer/tensor/activation.h"
-#include "glassformer/tensor/tensor.h"
+#include "glassformer/tensor/quantised.h"
 
 namespace glassformer {
 
@@ -28,13 +29,25 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
 class PackedWeight {
  public:
   explicit PackedWeight(const Tensor& weight);  // [out, in]
+  // A quantised one, about as large as its codes, for x of `dtype`. The bits of a result depend on
+  // its row of x and of the weight alone. With int8_activations rows of x are quantised too, in
+  // groups of 32 (x ≈ s · q, s = max|x| / 127), and products are those of integers; without, the
+  // weight is expanded to `dtype` on its way.
+  PackedWeight(const QuantisedTensor& weight, DType dtype, bool int8_activations);
+  // One layer that computes several quantised ones at once, their results next to each other.
+  // Shares their memory. Throws ShapeError or ValueError unless they take the same x.
+  static PackedWeight joined(const std::vector<const PackedWeight*>& parts);
+
   int64_t in() const { return in_; }
   int64_t out() const { return out_; }
+  bool quantised() const { return quantised_; }
   TensorOptions options() const { return options_; }
   const std::shared_ptr<const void>& data() const { return data_; }
 
  private:
-  int64_t in_, out_;
+  PackedWeight() = default;
+  int64_t in_ = 0, out_ = 0;
+  bool quantised_ = false;
   TensorOptions options_;
   std::shared_ptr<const void> data_;
 };

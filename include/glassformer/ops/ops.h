@@ -19,6 +19,7 @@
 #include "glassformer/ops/patches.h"             // IWYU pragma: export
 #include "glassformer/ops/pointwise.h"           // IWYU pragma: export
 #include "glassformer/ops/positions.h"           // IWYU pragma: export
+#include "glassformer/ops/quantise.h"            // IWYU pragma: export
 #include "glassformer/ops/reduce.h"              // IWYU pragma: export
 #include "glassformer/ops/relative_positions.h"  // IWYU pragma: export
 #include "glassformer/ops/rotary.h"              // IWYU pragma: export

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "glassformer/tensor/tensor.h"
+#include "glassformer/tensor/quantised.h"
 
 namespace glassformer {
 
@@ -31,6 +32,9 @@ class StoredTensors {
   // A cpu tensor; quantised types are expanded to float32. Throws FileError for an unknown name
   // (with the nearest ones) or a type that cannot be read.
   virtual Tensor get(std::string_view name) const = 0;
+  // The same tensor as it is stored, where that is a quantised form of ours: rows of its last axis.
+  // It is a view of the file. None for other tensors.
+  virtual std::optional<QuantisedTensor> quantised(std::string_view /*name*/) const { return {}; }
 };
 
 }  // namespace glassformer

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "glassformer/tensor/tensor.h"
+#include "glassformer/tensor/quantised.h"
 
 namespace glassformer {
 
@@ -14,6 +14,21 @@ struct Initial {
   double scale = 0;  // kNormal: the standard deviation; kUniform: from -scale to scale
 };
 
+// A matrix [out, in] of a layer as its source has it: numbers, or codes that stand for them and how
+// they are to be multiplied.
+struct WeightMatrix {
+  Tensor tensor = {};
+  QuantisedTensor quantised = {};  // defined in place of the tensor
+  DType dtype = DType::kFloat32;   // that a quantised one computes in
+  bool int8_activations = false;   // and whether its input is quantised too
+
+  bool defined() const { return tensor.defined() || quantised.defined(); }
+  int64_t rows() const { return tensor.defined() ? tensor.size(0) : quantised.rows; }
+  TensorOptions options() const {
+    return tensor.defined() ? tensor.options() : TensorOptions{dtype, quantised.device()};
+  }
+};
+
 // Where a layer's weights come from: a file, or a generator. Layers do not know which: loading a
 // weight and initialising one are the same call.
 class WeightSource {
@@ -22,6 +37,10 @@ class WeightSource {
   virtual bool contains(const std::string& name) const = 0;
   // The weight called `name`. Throws FileError where it is missing or has another shape.
   virtual Tensor get(const std::string& name, const Shape& shape, const Initial& initial) = 0;
+  // The same for a matrix that may stay quantised.
+  virtual WeightMatrix matrix(const std::string& name, const Shape& shape, const Initial& initial) {
+    return {.tensor = get(name, shape, initial)};
+  }
 };
 
 }  // namespace glassformer

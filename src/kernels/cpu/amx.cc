@@ -111,6 +111,8 @@ GLASSFORMER_AMX_TARGET inline void step(const uint16_t* a, size_t pitch, const u
   }
 }
 
+constexpr size_t kBlocksAhead = 4;  // 8 KB of B
+
 // Where A lies: rows `pitch` and blocks of 32 of k `step` elements apart.
 struct ALayout {
   size_t pitch, step;
@@ -145,6 +147,12 @@ GLASSFORMER_AMX_TARGET void tile_kernel(size_t rows, size_t k, const uint16_t* a
   for (size_t block = 0; block < whole; ++block) {
     step<kTwoHigh>(a + block * layout.step, layout.pitch * sizeof(uint16_t),
                    b + block * kPanelBlock);
+    // Few rows take B at the speed of memory, and tile loads do not fetch ahead far enough.
+    if constexpr (!kTwoHigh)
+      for (size_t ahead = 0; ahead < kPanelBlock; ahead += 32)
+        _mm_prefetch(
+            reinterpret_cast<const char*>(b + (block + kBlocksAhead) * kPanelBlock + ahead),
+            _MM_HINT_T0);
     for (const size_t end = std::min(kNextLines, line + 8); line < end; ++line)
       _mm_prefetch(reinterpret_cast<const char*>(next + 16 * line), _MM_HINT_T0);
   }

@@ -19,13 +19,15 @@
 #include "glassformer/base/threads.h"
 #include "glassformer/tensor/storage.h"
 #include "kernels/cpu/amx.h"
+#include "kernels/cpu/quantised.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/codes-inl.h"
+#include "kernels/cpu/epilogue-inl.h"
 #include "kernels/cpu/tile-inl.h"
 
 #ifndef GLASSFORMER_KERNELS_CPU_GEMM_ONCE
@@ -34,11 +36,13 @@
 namespace glassformer::cpu {
 namespace {
 
-// What one call computes. B is packed already when `panels` is not null, else in place.
+// What one call computes. B is packed already when `panels` is not null, quantised when `codes` is
+// not null, else in place.
 struct Product {
   size_t m, n, k;
   MatrixRef a, b;
   const void* panels;
+  const CodePanels* codes;
   GemmOutput out;
 };
 
@@ -113,84 +117,6 @@ namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// ------------------------------------------------------------------------------------ epilogue
-
-template <Activation kActivation, class D>
-HWY_INLINE hn::Vec<D> Activate(D d, hn::Vec<D> z) {
-  if constexpr (kActivation == Activation::kRelu) return Relu(d, z);
-  if constexpr (kActivation == Activation::kGelu) return GeluExact(d, z);
-  if constexpr (kActivation == Activation::kGeluTanh) return GeluTanh(d, z);
-  if constexpr (kActivation == Activation::kSilu) return Silu(d, z);
-  if constexpr (kActivation == Activation::kSigmoid) return Sigmoid(d, z);
-  if constexpr (kActivation == Activation::kTanh) return Tanh(d, z);
-  return z;
-}
-
-// A tile of finished sums and where its results go; T is the type of C.
-template <class T>
-struct TileOutput {
-  const float* sums;
-  size_t ld_sums;
-  const float* bias;  // of the first column, or null
-  T* c;
-  bool add_c;  // the old C is one of the terms
-  T* pre_activation;
-  size_t ldc;
-  const T* residual;
-  size_t ld_residual;
-};
-
-// The columns of a tile from `first` on: whole vectors, or the part of one that is left. Apart, so
-// that the many constants of an activation stay in registers over all rows.
-template <Activation kActivation, bool kWhole, class T>
-HWY_NOINLINE void FinishColumns(size_t rows, size_t first, size_t columns,
-                                const TileOutput<T>& to) {
-  const hn::ScalableTag<float> d;
-  const TileOutput<T> out = to;  // a copy that the stores below cannot change
-  const auto load = [&](const auto* p) HWY_ATTR {
-    if constexpr (kWhole)
-      return LoadF32(d, p);
-    else
-      return LoadF32N(d, p, columns - first);
-  };
-  const auto store = [&](hn::Vec<decltype(d)> v, T* p) HWY_ATTR {
-    if constexpr (kWhole)
-      StoreF32(v, d, p);
-    else
-      StoreF32N(v, d, p, columns - first);
-  };
-  for (size_t i = 0; i < rows; ++i)
-    for (size_t j = first; j < columns; j += kLanes) {
-      auto z = load(out.sums + i * out.ld_sums + j);
-      if (out.add_c) z = hn::Add(load(out.c + i * out.ldc + j), z);
-      if (out.bias) z = hn::Add(z, load(out.bias + j));
-      if (out.pre_activation) store(z, out.pre_activation + i * out.ldc + j);
-      auto y = Activate<kActivation>(d, z);
-      if (out.residual) y = hn::Add(y, load(out.residual + i * out.ld_residual + j));
-      store(y, out.c + i * out.ldc + j);
-    }
-}
-
-template <Activation kActivation, class T>
-void FinishTile(size_t rows, size_t columns, const TileOutput<T>& out) {
-  const size_t whole = columns / kLanes * kLanes;
-  if (whole != 0) FinishColumns<kActivation, true>(rows, 0, whole, out);
-  if (whole != columns) FinishColumns<kActivation, false>(rows, whole, columns, out);
-}
-
-template <class T>
-void Finish(Activation activation, size_t rows, size_t columns, const TileOutput<T>& out) {
-  switch (activation) {
-    case Activation::kNone: return FinishTile<Activation::kNone>(rows, columns, out);
-    case Activation::kRelu: return FinishTile<Activation::kRelu>(rows, columns, out);
-    case Activation::kGelu: return FinishTile<Activation::kGelu>(rows, columns, out);
-    case Activation::kGeluTanh: return FinishTile<Activation::kGeluTanh>(rows, columns, out);
-    case Activation::kSilu: return FinishTile<Activation::kSilu>(rows, columns, out);
-    case Activation::kSigmoid: return FinishTile<Activation::kSigmoid>(rows, columns, out);
-    case Activation::kTanh: return FinishTile<Activation::kTanh>(rows, columns, out);
-  }
-}
-
 // ------------------------------------------------------------------------------------ engines
 // What differs between the vector tile and the tile unit: how a block of A and a panel of B are
 // brought into shape, and the kernel of one strip, whose sums are a tile of [kRows][kColumns]. The
@@ -215,13 +141,30 @@ struct F32Engine {
       PackStrips(static_cast<const uint16_t*>(src), a.row_stride, a.col_stride, rows, kc, to);
   }
 
-  static void PackPanel(const MatrixRef& b, size_t p, size_t kc, size_t j, size_t columns,
+  static void PackPanel(const Product& q, size_t p, size_t kc, size_t j, size_t columns,
                         float* to) {
+    if (q.codes != nullptr) return ExpandPanel(*q.codes, p, kc, j, to);
+    const MatrixRef& b = q.b;
     const void* src = offset(b, p, j);
     if (b.type == Type::kF32)
       PackPanels(static_cast<const float*>(src), b.row_stride, b.col_stride, kc, columns, to);
     else
       PackPanels(static_cast<const uint16_t*>(src), b.row_stride, b.col_stride, kc, columns, to);
+  }
+
+  static void ExpandPanel(const CodePanels& w, size_t p, size_t kc, size_t j, float* to) {
+    constexpr size_t kVectorsHere = kNr / codes::kVector;
+    const uint8_t* panel = w.panel(j / kCodeColumns);
+    const size_t first = j % kCodeColumns / codes::kVector, whole = kc / kCodeDepth;
+    codes::VisitFormat(w.format, [&](auto format) HWY_ATTR {
+      for (size_t g = 0; g < whole; ++g)
+        codes::ExpandGroup<format>(panel, p / kCodeDepth + g, first, kVectorsHere,
+                                   to + g * kCodeDepth * kNr, kNr);
+      if (whole * kCodeDepth == kc) return;
+      HWY_ALIGN float rest[kCodeDepth * kNr];
+      codes::ExpandGroup<format>(panel, p / kCodeDepth + whole, first, kVectorsHere, rest, kNr);
+      std::copy_n(rest, (kc - whole * kCodeDepth) * kNr, to + whole * kCodeDepth * kNr);
+    });
   }
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const float* strip,
@@ -248,10 +191,26 @@ struct AmxEngine {
                     kc, to);
   }
 
-  static void PackPanel(const MatrixRef& b, size_t p, size_t kc, size_t j, size_t columns,
+  static void PackPanel(const Product& q, size_t p, size_t kc, size_t j, size_t columns,
                         uint16_t* to) {
+    if (q.codes != nullptr) return ExpandPanel(*q.codes, p, kc, j, to);
+    const MatrixRef& b = q.b;
     amx_pack_panels(static_cast<const uint16_t*>(offset(b, p, j)), b.row_stride, b.col_stride, kc,
                     columns, to);
+  }
+
+  static void ExpandPanel(const CodePanels& w, size_t p, size_t kc, size_t j, uint16_t* to) {
+    static_assert(kAmxCols == kCodeColumns && kAmxDepth == kCodeDepth);
+    const uint8_t* panel = w.panel(j / kCodeColumns);
+    codes::VisitFormat(w.format, [&](auto format) HWY_ATTR {
+      HWY_ALIGN float group[kCodeDepth * kCodeColumns];
+      for (size_t g = 0; g < div_up(kc, kCodeDepth); ++g) {
+        codes::ExpandGroup<format>(panel, p / kCodeDepth + g, 0, codes::kVectorsOfPanel, group,
+                                   kCodeColumns);
+        amx_pack_panels(group, kCodeColumns, 1, kCodeDepth, kCodeColumns,
+                        to + g * kCodeDepth * kCodeColumns);
+      }
+    });
   }
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const uint16_t* strip,
@@ -263,6 +222,12 @@ struct AmxEngine {
 
 // ------------------------------------------------------------------------------------ driver
 
+// Of a quantised B the blocks are whole groups.
+template <class Engine>
+KBlocks BlocksOf(const Product& q) {
+  return {q.k, Engine::kBlockK, q.codes != nullptr ? kCodeDepth : Engine::kUnitK};
+}
+
 // The rectangle rows × columns of C, by one thread.
 template <class Engine>
 class Rectangle {
@@ -270,10 +235,7 @@ class Rectangle {
   using Value = typename Engine::Value;
 
   Rectangle(const Product& product, Range rows, Range columns)
-      : q_(product),
-        rows_(rows),
-        columns_(columns),
-        blocks_(product.k, Engine::kBlockK, Engine::kUnitK) {}
+      : q_(product), rows_(rows), columns_(columns), blocks_(BlocksOf<Engine>(product)) {}
 
   void Run() {
     WidenBias();
@@ -313,8 +275,8 @@ class Rectangle {
   // Columns whose sums are held at a time.
   size_t ColumnStep(size_t rows) const {
     // Few rows read B once, at the speed of memory: down whole columns where these are contiguous.
-    if (Engine::Strips(rows) <= 2 && q_.panels == nullptr && q_.b.row_stride == 1)
-      return Engine::kColumns;
+    const bool contiguous = q_.codes != nullptr || q_.b.row_stride == 1;
+    if (Engine::Strips(rows) <= 2 && q_.panels == nullptr && contiguous) return Engine::kColumns;
     if (blocks_.count == 1) return columns_.size();
     const size_t panels = kSumBytes / (rows * Engine::kColumns * sizeof(float));
     return std::max<size_t>(panels, 1) * Engine::kColumns;
@@ -347,7 +309,7 @@ class Rectangle {
              j / Engine::kColumns * Engine::PanelSize(kc);
     }
     Value* to = scratch().b.template get<Value>(Engine::PanelSize(blocks_.size));
-    Engine::PackPanel(q_.b, Start(block), kc, j, columns, to);
+    Engine::PackPanel(q_, Start(block), kc, j, columns, to);
     return to;
   }
 
@@ -443,13 +405,13 @@ void MultiplyAmx(const Product& product, Range rows, Range columns) {
 // Every block of k of panel `index` of B, to its place among the others.
 template <class Engine>
 void PackAllOf(const Product& product, size_t index, void* panels) {
-  const KBlocks blocks(product.k, Engine::kBlockK, Engine::kUnitK);
+  const KBlocks blocks = BlocksOf<Engine>(product);
   const size_t count = div_up(product.n, Engine::kColumns);
   const size_t j = index * Engine::kColumns;
   auto* to = static_cast<typename Engine::Value*>(panels);
   for (size_t p = 0; p < product.k; p += blocks.size) {
     const size_t kc = std::min(blocks.size, product.k - p);
-    Engine::PackPanel(product.b, p, kc, j, std::min(Engine::kColumns, product.n - j),
+    Engine::PackPanel(product, p, kc, j, std::min(Engine::kColumns, product.n - j),
                       to + index * Engine::PanelSize(kc));
     to += count * Engine::PanelSize(kc);
   }
@@ -562,6 +524,7 @@ Product make_product(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const 
           .a = a,
           .b = {},
           .panels = nullptr,
+          .codes = nullptr,
           .out = out};
 }
 
@@ -600,6 +563,31 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const PackedB& b,
   Product q = make_product(m, n, k, a, out);
   q.panels = b.storage_.get();
   run(q, b.amx_);
+}
+
+void expanded_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* const> parts,
+                   const GemmOutput& out) {
+  int64_t column = 0;
+  for (const CodePanels* part : parts) {
+    const auto n = static_cast<int64_t>(part->n);
+    Product q = make_product(m, n, static_cast<int64_t>(part->k), a, out.from_column(column));
+    q.codes = part;
+    run(q, a.type == Type::kBf16 && amx_bf16_usable());
+    column += n;
+  }
+}
+
+GemmOutput GemmOutput::from_column(int64_t j) const {
+  const auto moved = [&](const void* base, Type of) -> const void* {
+    if (base == nullptr) return nullptr;
+    return static_cast<const char*>(base) + j * (of == Type::kF32 ? 4 : 2);
+  };
+  GemmOutput to = *this;
+  to.c = const_cast<void*>(moved(c, type));
+  to.bias = moved(bias, bias_type);
+  to.pre_activation = const_cast<void*>(moved(pre_activation, type));
+  to.residual = moved(residual, type);
+  return to;
 }
 
 void batched_gemm(int64_t count, int64_t m, int64_t n, int64_t k, const MatrixRef& a,

@@ -43,6 +43,9 @@ struct GemmOutput {
   void* pre_activation = nullptr;  // [m × n] or none; type and pitch of c
   const void* residual = nullptr;  // [m × n] or none; type of c; may be c itself
   int64_t ld_residual = 0;
+
+  // The same from column j on.
+  GemmOutput from_column(int64_t j) const;
 };
 
 // B [k × n] rearranged for the kernels of this processor: for the tile unit as bfloat16, else as

@@ -1,7 +1,5 @@
-#include "kernels/linear.h"
-
 #include "kernels/access.h"
-#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/linear_output.h"
 #include "kernels/cpu/register.h"
 
 namespace glassformer::cpu {
@@ -13,17 +11,10 @@ const void* address(const Tensor& x) {
 }
 void* result(const Tensor& x) { return const_cast<void*>(address(x)); }
 
+}  // namespace
+
 MatrixRef matrix(const Tensor& x, int rows, int cols) {
   return {address(x), type_of(x), x.strides()[rows], x.strides()[cols]};
-}
-
-void matmul(const Tensor& a, const Tensor& b, const Tensor& y) {
-  GemmOutput out;
-  out.c = result(y);
-  out.type = type_of(y);
-  out.ldc = y.size(2);
-  batched_gemm(y.size(0), y.size(1), y.size(2), a.size(2), matrix(a, 1, 2), matrix(b, 1, 2), out,
-               {.a = a.strides()[0], .b = b.strides()[0], .c = y.size(1) * y.size(2)});
 }
 
 GemmOutput output_of(const Tensor& y, const LinearEpilogue& epilogue) {
@@ -42,6 +33,17 @@ GemmOutput output_of(const Tensor& y, const LinearEpilogue& epilogue) {
     out.ld_residual = y.size(1);
   }
   return out;
+}
+
+namespace {
+
+void matmul(const Tensor& a, const Tensor& b, const Tensor& y) {
+  GemmOutput out;
+  out.c = result(y);
+  out.type = type_of(y);
+  out.ldc = y.size(2);
+  batched_gemm(y.size(0), y.size(1), y.size(2), a.size(2), matrix(a, 1, 2), matrix(b, 1, 2), out,
+               {.a = a.strides()[0], .b = b.strides()[0], .c = y.size(1) * y.size(2)});
 }
 
 void linear(const Tensor& x, const Tensor& weight, const Tensor& y,

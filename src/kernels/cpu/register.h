@@ -16,6 +16,7 @@
   X(embedding)                     \
   X(gather)                        \
   X(linear)                        \
+  X(linear_quantised)              \
   X(norm)                          \
   X(patches)                       \
   X(pointwise)                     \

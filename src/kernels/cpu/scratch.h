@@ -6,7 +6,14 @@ namespace glassformer::cpu {
 
 // Memory of the calling thread's for the time of a kernel, 64-byte aligned, kept between calls so
 // that a steady state allocates nothing. One user a slot at a time. Throws MemoryError.
-enum class Scratch { kAttentionScores, kAttentionRows, kAttentionGradients };
+enum class Scratch {
+  kAttentionScores,
+  kAttentionRows,
+  kAttentionGradients,
+  kQuantisedPanel,
+  kQuantisedRows,
+  kQuantisedSums
+};
 
 void* thread_scratch(Scratch slot, size_t bytes);
 

@@ -1,10 +1,5 @@
-#include "kernels/linear.h"
+#include "kernels/ref/linear.h"
 
-#include <algorithm>
-
-#include "kernels/access.h"
-#include "kernels/activation.h"
-#include "kernels/arithmetic.h"
 #include "kernels/ref/register.h"
 
 namespace glassformer::ref {
@@ -36,11 +31,7 @@ void linear(const Tensor& x, const Tensor& weight, const Tensor& y,
                   t.offset());
   };
   matmul<T>(batch_of_one(x, 0, 1), batch_of_one(weight, 1, 0), y);
-  if (epilogue.bias.defined()) call(kBinary, y, epilogue.bias, y, Binary::kAdd);
-  if (epilogue.pre_activation.defined())
-    std::copy_n(input<T>(y), y.count(), output<T>(epilogue.pre_activation));
-  if (epilogue.activation != Activation::kNone) call(kActivate, y, y, epilogue.activation);
-  if (epilogue.residual.defined()) call(kBinary, y, epilogue.residual, y, Binary::kAdd);
+  finish_linear<T>(y, epilogue);
 }
 
 // There is no faster form: the packed weight is the weight.

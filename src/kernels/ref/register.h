@@ -20,6 +20,7 @@
   X(pointwise)                     \
   X(pointwise_loss)                \
   X(positions)                     \
+  X(quantised)                     \
   X(random)                        \
   X(reduce)                        \
   X(relative_positions)            \

@@ -1,0 +1,114 @@
+#include <cstdio>
+#include <memory>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "glassformer/models/model.h"
+
+namespace glassformer {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model, output, type = "int8";
+  int64_t group = 32;
+  bool json = false;
+};
+
+bool is_weights(const fs::path& file) {
+  const std::string name = file.filename().string();
+  for (const char* ending : {".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json",
+                             ".gguf", ".h5", ".msgpack", ".onnx", ".pt", ".pth"})
+    if (name.ends_with(ending)) return true;
+  return false;
+}
+
+// Tokenizer, generation settings, pooling: everything but weights and config.json.
+void copy_others(const fs::path& from, const fs::path& to) {
+  for (const auto& entry : fs::recursive_directory_iterator(from)) {
+    if (!entry.is_regular_file() || is_weights(entry.path())) continue;
+    const fs::path relative = fs::relative(entry.path(), from);
+    if (relative == "config.json") continue;
+    fs::create_directories((to / relative).parent_path());
+    fs::copy_file(entry.path(), to / relative);
+  }
+}
+
+int64_t weight_bytes(const fs::path& folder) {
+  int64_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors")
+      bytes += static_cast<int64_t>(entry.file_size());
+  return bytes;
+}
+
+// A bar on a terminal, otherwise a line for every tenth.
+void show_progress(size_t done, size_t total) {
+  static const bool terminal = isatty(STDERR_FILENO) != 0;
+  if (terminal)
+    fmt::print(stderr, "\r[{:<40}] {}/{} tensors{}", std::string(40 * done / total, '='), done,
+               total, done == total ? "\n" : "");
+  else if (10 * done / total != 10 * (done - 1) / total)
+    fmt::print(stderr, "{}/{} tensors\n", done, total);
+}
+
+void run(const Options& options) {
+  const fs::path from = options.model, to = options.output;
+  require<FileError>(fs::is_directory(from), "{}: expected a model folder, found none",
+                     from.string());
+  require<FileError>(!fs::exists(to) || (fs::is_directory(to) && fs::is_empty(to)),
+                     "{}: is there already; choose a folder that is not, or remove it",
+                     to.string());
+  const Model model =
+      Model::open(from, {.purpose = LoadOptions::Purpose::kReading, .dtype = std::nullopt});
+  for (const Parameter& parameter : model.transformer().parameters())
+    require<ValueError>(!parameter.quantised.defined(),
+                        "{}: expected floating weights, found a model that is quantised already",
+                        from.string());
+  SaveOptions save{.group = options.group, .progress = show_progress};
+  if (options.type == "bfloat16")
+    save.dtype = DType::kBFloat16;
+  else
+    save.scheme = quant_scheme_from_name(options.type);
+  try {
+    fs::create_directories(to);
+    copy_others(from, to);
+  } catch (const fs::filesystem_error& error) {
+    throw FileError(fmt::format("{}: cannot be written: {}", to.string(), error.code().message()));
+  }
+  model.save(to, save);
+  const int64_t before = weight_bytes(from), after = weight_bytes(to);
+  if (options.json)
+    fmt::print("{}\n", Json{{"output", to.string()},
+                            {"type", options.type},
+                            {"bytes_before", before},
+                            {"bytes_after", after}}
+                           .dump(2));
+  else
+    fmt::print("{}: {} weights, {} bytes instead of {}\n", to.string(), options.type, after,
+               before);
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("quantize", "writes a model with smaller weights");
+  auto options = std::make_shared<Options>();
+  command->add_option("MODEL", options->model, "a Hugging Face folder")->required();
+  command->add_option("OUT", options->output, "the folder to write")->required();
+  command->add_option("--type", options->type, "what matrices are written in")
+      ->check(CLI::IsMember({"int8", "int4", "bfloat16"}))
+      ->capture_default_str();
+  command->add_option("--group-size", options->group, "int4: weights that share a scale")
+      ->check(CLI::IsMember({32, 64, 128}))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "for programs");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace glassformer

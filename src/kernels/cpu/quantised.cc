@@ -1,0 +1,428 @@
+// Products with int8 activations. A thread owns panels of W and walks them group by group.
+#include "kernels/cpu/quantised.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/cpu_info.h"
+#include "base/parallel.h"
+#include "glassformer/base/threads.h"
+#include "kernels/cpu/amx_int8.h"
+#include "kernels/cpu/scratch.h"
+
+// The dot product of bytes (VNNI) came with this target.
+#define HWY_WANT_AVX3_DL
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/quantised.cc"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "kernels/cpu/codes-inl.h"
+#include "kernels/cpu/epilogue-inl.h"
+
+#ifndef GLASSFORMER_KERNELS_CPU_QUANTISED_ONCE
+#define GLASSFORMER_KERNELS_CPU_QUANTISED_ONCE
+
+namespace glassformer::cpu {
+namespace {
+
+constexpr size_t kStrip = ActivationGroup::kRows;
+
+// What one thread computes: panels [begin, end) of one part.
+struct PanelWork {
+  const CodePanels* weight;
+  size_t begin, end;
+  const ActivationGroup* x;  // strip by strip, each of weight->groups()
+  size_t rows;
+  GemmOutput out;  // from the first column of the part
+  bool tiles;      // on the tile unit
+};
+
+}  // namespace
+}  // namespace glassformer::cpu
+
+#endif  // GLASSFORMER_KERNELS_CPU_QUANTISED_ONCE
+
+HWY_BEFORE_NAMESPACE();
+namespace glassformer::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+using codes::DF;
+using codes::DI;
+using codes::DU;
+using codes::kVector;
+using codes::kVectorsOfPanel;
+using codes::VF;
+using codes::VI;
+using codes::VU;
+
+// ------------------------------------------------------------------------------------ dot product
+
+// acc + Σ over the four bytes of a lane of w (unsigned) · x (signed).
+HWY_INLINE VI Dot(VI acc, VU w, VU x) {
+#if HWY_TARGET == HWY_AVX3_DL
+  // Highway asks the processor for AVX-512 VNNI before it chooses this target, but does not tell
+  // the compiler, which then refuses the intrinsic.
+  asm("vpdpbusd %2, %1, %0" : "+v"(acc.raw) : "v"(w.raw), "v"(x.raw));
+  return acc;
+#elif HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  const hn::Repartition<int16_t, DI> d16;
+  const hn::Repartition<uint16_t, DI> du16;
+  const auto even_w = hn::BitCast(d16, hn::And(w, hn::Set(DU(), 0x00FF00FFu)));
+  const auto odd_w = hn::BitCast(d16, hn::ShiftRight<8>(hn::BitCast(du16, w)));
+  const auto even_x = hn::ShiftRight<8>(hn::ShiftLeft<8>(hn::BitCast(d16, x)));
+  const auto odd_x = hn::ShiftRight<8>(hn::BitCast(d16, x));
+  VI unused = hn::Zero(DI());  // on x86 pairs stay in their lane
+  acc = hn::ReorderWidenMulAccumulate(DI(), even_w, even_x, acc, unused);
+  return hn::ReorderWidenMulAccumulate(DI(), odd_w, odd_x, acc, unused);
+#else
+  const DI d;
+  const auto byte = [&](VU v) HWY_ATTR { return hn::BitCast(d, hn::And(v, hn::Set(DU(), 255u))); };
+  const VI sx = hn::BitCast(d, x);
+  acc = hn::Add(acc, hn::Mul(byte(w), hn::ShiftRight<24>(hn::ShiftLeft<24>(sx))));
+  acc =
+      hn::Add(acc, hn::Mul(byte(hn::ShiftRight<8>(w)), hn::ShiftRight<24>(hn::ShiftLeft<16>(sx))));
+  acc =
+      hn::Add(acc, hn::Mul(byte(hn::ShiftRight<16>(w)), hn::ShiftRight<24>(hn::ShiftLeft<8>(sx))));
+  return hn::Add(acc, hn::Mul(byte(hn::ShiftRight<24>(w)), hn::ShiftRight<24>(sx)));
+#endif
+}
+
+HWY_INLINE VU FourCodes(const int8_t* codes) {
+  uint32_t four;
+  memcpy(&four, codes, sizeof four);
+  return hn::Set(DU(), four);
+}
+
+constexpr size_t kBytesAhead = 4096;  // a few rounds of memory's latency
+
+// sums[kRows][32] of rows `first`.. of a strip and one panel.
+template <CodeFormat kFormat, size_t kRows>
+HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
+                              const ActivationGroup* HWY_RESTRICT x, size_t first,
+                              float* HWY_RESTRICT sums) {
+  constexpr CodeLayout kLayout = layout_of(kFormat);
+  // Steps that change after 16 of k end the integer sum there.
+  constexpr size_t kParts = kFormat == CodeFormat::kSuper6 ? 2 : 1;
+  const DI di;
+  const DF df;
+  VF acc[kRows][kVectorsOfPanel];
+  for (size_t r = 0; r < kRows; ++r)
+    for (size_t v = 0; v < kVectorsOfPanel; ++v) acc[r][v] = hn::Zero(df);
+  for (size_t g = 0; g < groups; ++g) {
+    const ActivationGroup& a = x[g];
+    const uint8_t* group = panel + kLayout.group(g);
+    // Panels follow each other: what comes after this one is wanted next.
+    for (size_t line = 0; line < kLayout.codes + kLayout.scales; line += 64)
+      hwy::Prefetch(group + kBytesAhead + line);
+    for (size_t part = 0; part < kParts; ++part) {
+      VI dot[kRows][kVectorsOfPanel];
+      HWY_UNROLL(4)
+      for (size_t r = 0; r < kRows; ++r) {
+        const int32_t sum =
+            kParts == 2 ? a.sums[part][first + r] : a.sums[0][first + r] + a.sums[1][first + r];
+        HWY_UNROLL(4)
+        for (size_t v = 0; v < kVectorsOfPanel; ++v) dot[r][v] = hn::Set(di, -kLayout.offset * sum);
+      }
+      HWY_UNROLL(4)
+      for (size_t pair = part * 4 / kParts; pair < (part + 1) * 4 / kParts; ++pair) {
+        HWY_UNROLL(4)
+        for (size_t v = 0; v < kVectorsOfPanel; ++v) {
+          const codes::Pair w = codes::LoadPair<kFormat>(group, pair, v);
+          HWY_UNROLL(4)
+          for (size_t r = 0; r < kRows; ++r) {
+            const int8_t* row = a.codes[first + r] + 8 * pair;
+            dot[r][v] = Dot(dot[r][v], w.first, FourCodes(row));
+            dot[r][v] = Dot(dot[r][v], w.second, FourCodes(row + 4));
+          }
+        }
+      }
+      HWY_UNROLL(4)
+      for (size_t v = 0; v < kVectorsOfPanel; ++v) {
+        const VF step = codes::LoadStep<kFormat>(panel, g, part, v);
+        HWY_UNROLL(4)
+        for (size_t r = 0; r < kRows; ++r)
+          acc[r][v] = hn::MulAdd(hn::ConvertTo(df, dot[r][v]),
+                                 hn::Mul(step, hn::Set(df, a.scales[first + r])), acc[r][v]);
+      }
+    }
+    if constexpr (kFormat == CodeFormat::kSuper4) {
+      HWY_UNROLL(4)
+      for (size_t v = 0; v < kVectorsOfPanel; ++v) {
+        const VF base = codes::LoadBase(panel, g, v);
+        HWY_UNROLL(4)
+        for (size_t r = 0; r < kRows; ++r)
+          acc[r][v] = hn::NegMulAdd(base, hn::Set(df, a.total[first + r]), acc[r][v]);
+      }
+    }
+  }
+  for (size_t r = 0; r < kRows; ++r)
+    for (size_t v = 0; v < kVectorsOfPanel; ++v)
+      hn::StoreU(acc[r][v], df, sums + r * kCodeColumns + v * kVector);
+}
+
+template <CodeFormat kFormat>
+void StripProduct(const uint8_t* panel, size_t groups, const ActivationGroup* x, size_t rows,
+                  float* sums) {
+  size_t r = 0;
+  for (; r + 4 <= rows; r += 4)
+    RowsProduct<kFormat, 4>(panel, groups, x, r, sums + r * kCodeColumns);
+  float* rest = sums + r * kCodeColumns;
+  if (rows - r == 3) RowsProduct<kFormat, 3>(panel, groups, x, r, rest);
+  if (rows - r == 2) RowsProduct<kFormat, 2>(panel, groups, x, r, rest);
+  if (rows - r == 1) RowsProduct<kFormat, 1>(panel, groups, x, r, rest);
+}
+
+// ------------------------------------------------------------------------------------ tile unit
+
+// The four bytes of each lane less kOffset. They have no top bit unless the offset is 128, so that
+// a bit set there keeps the subtraction of one byte from reaching into the next.
+template <int kOffset>
+HWY_INLINE VU WithoutOffset(VU codes) {
+  const VU top = hn::Set(DU(), 0x80808080u);
+  if constexpr (kOffset == 128) return hn::Xor(codes, top);
+  const VU offset = hn::Set(DU(), static_cast<uint32_t>(kOffset) * 0x01010101u);
+  return hn::Xor(hn::Sub(hn::Or(codes, top), offset), top);
+}
+
+// A panel as the tile unit wants it, in memory of the thread's.
+template <CodeFormat kFormat>
+SignedPanel SignCodes(const uint8_t* panel, size_t groups) {
+  constexpr CodeLayout kLayout = layout_of(kFormat);
+  constexpr size_t kCodes = kCodeColumns * kCodeDepth;
+  constexpr bool kBases = kFormat == CodeFormat::kSuper4;
+  const size_t bytes = groups * (kCodes + kCodeColumns * sizeof(float) * 2);
+  auto* signed_codes = thread_scratch<int8_t>(Scratch::kQuantisedPanel, bytes);
+  auto* steps = reinterpret_cast<float*>(signed_codes + groups * kCodes);
+  float* bases = steps + groups * kCodeColumns;
+  for (size_t g = 0; g < groups; ++g) {
+    auto* to = reinterpret_cast<uint32_t*>(signed_codes + g * kCodes);
+    const auto put = [&](VU code, size_t q, size_t v) HWY_ATTR {
+      hn::StoreU(WithoutOffset<kLayout.offset>(code), DU(), to + q * kCodeColumns + v * kVector);
+    };
+    for (size_t v = 0; v < kVectorsOfPanel; ++v) {
+      for (size_t pair = 0; pair < 4; ++pair) {
+        const codes::Pair w = codes::LoadPair<kFormat>(panel + kLayout.group(g), pair, v);
+        put(w.first, 2 * pair, v);
+        put(w.second, 2 * pair + 1, v);
+      }
+      const size_t at = g * kCodeColumns + v * kVector;
+      hn::StoreU(codes::LoadStep<kFormat>(panel, g, 0, v), DF(), steps + at);
+      if constexpr (kBases) hn::StoreU(codes::LoadBase(panel, g, v), DF(), bases + at);
+    }
+  }
+  return {signed_codes, steps, kBases ? bases : nullptr};
+}
+
+// ------------------------------------------------------------------------------------ driver
+
+// Scales of whole columns, then the epilogue.
+template <CodeFormat kFormat, class T>
+void FinishPanel(const PanelWork& work, const uint8_t* panel, size_t row, size_t rows, size_t j,
+                 float* sums) {
+  if constexpr (kFormat == CodeFormat::kChannel8)
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t v = 0; v < kVectorsOfPanel; ++v) {
+        float* at = sums + r * kCodeColumns + v * kVector;
+        const VF step = codes::LoadColumnStep<kFormat>(panel, v);
+        hn::StoreU(hn::Mul(hn::LoadU(DF(), at), step), DF(), at);
+      }
+  const GemmOutput& out = work.out;
+  const size_t columns = std::min(kCodeColumns, work.weight->n - j);
+  HWY_ALIGN float bias[kCodeColumns];
+  for (size_t c = 0; out.bias != nullptr && c < columns; ++c)
+    bias[c] = out.bias_type == Type::kF32
+                  ? static_cast<const float*>(out.bias)[j + c]
+                  : tile::Widen(static_cast<const uint16_t*>(out.bias)[j + c]);
+  const auto ldc = static_cast<size_t>(out.ldc), ld = static_cast<size_t>(out.ld_residual);
+  T* pre = static_cast<T*>(out.pre_activation);
+  const T* residual = static_cast<const T*>(out.residual);
+  const TileOutput<T> to{.sums = sums,
+                         .ld_sums = kCodeColumns,
+                         .bias = out.bias != nullptr ? bias : nullptr,
+                         .c = static_cast<T*>(out.c) + row * ldc + j,
+                         .add_c = out.accumulate,
+                         .pre_activation = pre != nullptr ? pre + row * ldc + j : nullptr,
+                         .ldc = ldc,
+                         .residual = residual != nullptr ? residual + row * ld + j : nullptr,
+                         .ld_residual = ld};
+  Finish(out.activation, rows, columns, to);
+}
+
+// Rows [first, end) of one panel on the tile unit. Blocks of k, so that a block of the panel and
+// the strip that meets it both lie in the L1 cache; the sums wait in L2.
+template <CodeFormat kFormat, class T>
+void RunPanelOnTiles(const PanelWork& work, const uint8_t* panel, size_t first, size_t end,
+                     size_t j) {
+  constexpr size_t kBlock = 16, kSums = kStrip * kCodeColumns;
+  const size_t groups = work.weight->groups();
+  const SignedPanel codes = SignCodes<kFormat>(panel, groups);
+  auto* sums = thread_scratch<float>(Scratch::kQuantisedSums, (end - first) * kCodeColumns + kSums);
+  for (size_t g = 0; g < groups; g += kBlock)
+    for (size_t row = first; row < end; row += kStrip)
+      amx_int8_strip(work.x + row / kStrip * groups + g, std::min(kBlock, groups - g),
+                     codes.from_group(g), sums + (row - first) * kCodeColumns, g != 0);
+  for (size_t row = first; row < end; row += kStrip)
+    FinishPanel<kFormat, T>(work, panel, row, std::min(kStrip, end - row), j,
+                            sums + (row - first) * kCodeColumns);
+}
+
+template <CodeFormat kFormat, class T>
+void RunPanels(const PanelWork& work) {
+  constexpr size_t kActivationBytes = size_t{1} << 20;  // half of an L2 cache
+  const size_t groups = work.weight->groups();
+  const size_t strip_bytes = groups * sizeof(ActivationGroup);
+  const size_t block =
+      std::max<size_t>(kActivationBytes / std::max<size_t>(strip_bytes, 1), 1) * kStrip;
+  HWY_ALIGN float sums[kStrip * kCodeColumns];
+  for (size_t first = 0; first < work.rows; first += block)
+    for (size_t p = work.begin; p < work.end; ++p) {
+      const uint8_t* panel = work.weight->panel(p);
+      const size_t end = std::min(work.rows, first + block), j = p * kCodeColumns;
+      if (work.tiles) {
+        RunPanelOnTiles<kFormat, T>(work, panel, first, end, j);
+        continue;
+      }
+      for (size_t row = first; row < end; row += kStrip) {
+        const size_t rows = std::min(kStrip, end - row);
+        StripProduct<kFormat>(panel, groups, work.x + row / kStrip * groups, rows, sums);
+        FinishPanel<kFormat, T>(work, panel, row, rows, j, sums);
+      }
+    }
+}
+
+void MultiplyPanels(const PanelWork& work) {
+  codes::VisitFormat(work.weight->format, [&](auto format) HWY_ATTR {
+    if (work.out.type == Type::kF32)
+      RunPanels<format, float>(work);
+    else
+      RunPanels<format, hwy::bfloat16_t>(work);
+  });
+}
+
+// ------------------------------------------------------------------------------------ activations
+
+// Row `row` of a strip from k numbers.
+template <class T>
+void QuantiseRow(const T* from, size_t k, size_t row, ActivationGroup* to) {
+  constexpr size_t kVectors = kCodeDepth / kVector;
+  const DF df;
+  const DI di;
+  for (size_t first = 0; first < k; first += kCodeDepth, ++to) {
+    VF x[kVectors];
+    VF most = hn::Zero(df), nan = hn::Zero(df);
+    for (size_t v = 0; v < kVectors; ++v) {
+      const size_t at = first + v * kVector;
+      x[v] = at + kVector <= k ? LoadF32(df, from + at)
+                               : LoadF32N(df, from + std::min(at, k), k - std::min(at, k));
+      most = hn::Max(most, hn::Abs(x[v]));
+      nan = hn::MulAdd(x[v], hn::Zero(df), nan);  // NaN where one is, or an infinity
+    }
+    const float largest = hn::GetLane(hn::MaxOfLanes(df, most));
+    // Groups with no finite scale give NaN, as the product in floating point would.
+    const float poison = hn::GetLane(hn::SumOfLanes(df, nan));
+    const float scale = largest / 127.0f + poison;
+    const VF inverse = hn::Set(df, largest > 0.0f ? 127.0f / largest : 0.0f);
+    int32_t sums[2] = {0, 0};
+    for (size_t v = 0; v < kVectors; ++v) {
+      const VI q = hn::NearestInt(hn::Mul(x[v], inverse));
+      HWY_ALIGN int32_t lanes[kVector];
+      hn::Store(q, di, lanes);
+      for (size_t i = 0; i < kVector; ++i) {
+        const auto code = static_cast<int8_t>(std::clamp(lanes[i], -127, 127));
+        to->codes[row][v * kVector + i] = code;
+        sums[(v * kVector + i) / 16] += code;
+      }
+    }
+    to->sums[0][row] = sums[0];
+    to->sums[1][row] = sums[1];
+    to->scales[row] = scale;
+    to->total[row] = scale * static_cast<float>(sums[0] + sums[1]);
+  }
+}
+
+void QuantiseStrip(const MatrixRef& a, size_t first, size_t rows, size_t k, bool fill,
+                   ActivationGroup* to) {
+  const size_t groups = (k + kCodeDepth - 1) / kCodeDepth;
+  if (fill && rows < kStrip) std::fill_n(to, groups, ActivationGroup{});
+  for (size_t r = 0; r < rows; ++r) {
+    const int64_t at = static_cast<int64_t>(first + r) * a.row_stride;
+    if (a.type == Type::kF32)
+      QuantiseRow(static_cast<const float*>(a.data) + at, k, r, to);
+    else
+      QuantiseRow(static_cast<const hwy::bfloat16_t*>(a.data) + at, k, r, to);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace glassformer::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace glassformer::cpu {
+namespace {
+
+HWY_EXPORT(MultiplyPanels);
+HWY_EXPORT(QuantiseStrip);
+
+// From here on a strip of 16 rows on the tile unit costs less than its rows on vectors.
+constexpr int64_t kRowsForTiles = 12;
+
+bool on_tiles(int64_t m, std::span<const CodePanels* const> parts) {
+  if (m < kRowsForTiles || !amx_int8_usable()) return false;
+  return std::all_of(parts.begin(), parts.end(), [](const CodePanels* part) {
+    return part->format != CodeFormat::kSuper6;  // whose steps change within a tile
+  });
+}
+
+// All threads, or this one alone for less than some 20 µs of its work.
+int wanted_threads(int64_t m, std::span<const CodePanels* const> parts) {
+  size_t bytes = 0;
+  for (const CodePanels* part : parts) bytes += part->panels() * part->panel_bytes;
+  const bool worthwhile = bytes > 200'000 || bytes * static_cast<size_t>(m) > 1'000'000;
+  return worthwhile ? num_threads() : 1;
+}
+
+}  // namespace
+
+void quantised_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* const> parts,
+                    const GemmOutput& out) {
+  if (m == 0 || parts.empty()) return;
+  const size_t k = parts.front()->k, groups = parts.front()->groups();
+  const auto rows = static_cast<size_t>(m);
+  const size_t strips = (rows + kStrip - 1) / kStrip;
+  const bool tiles = on_tiles(m, parts);
+  auto* x = thread_scratch<ActivationGroup>(Scratch::kQuantisedRows, strips * groups + 1);
+  const auto quantise = HWY_DYNAMIC_DISPATCH(QuantiseStrip);
+  parallel_ranges(static_cast<int64_t>(strips), static_cast<int64_t>(16384 / (k * kStrip) + 1),
+                  [&](int64_t begin, int64_t end) {
+                    for (auto s = static_cast<size_t>(begin); s < static_cast<size_t>(end); ++s)
+                      quantise(a, s * kStrip, std::min(kStrip, rows - s * kStrip), k, tiles,
+                               x + s * groups);
+                  });
+  size_t panels = 0;
+  for (const CodePanels* part : parts) panels += part->panels();
+  const auto multiply = HWY_DYNAMIC_DISPATCH(MultiplyPanels);
+  parallel_workers(wanted_threads(m, parts), [&](int worker, int workers) {
+    const size_t begin = static_cast<size_t>(worker) * panels / static_cast<size_t>(workers);
+    const size_t end = static_cast<size_t>(worker + 1) * panels / static_cast<size_t>(workers);
+    std::optional<AmxInt8Scope> unit;
+    if (tiles) unit.emplace();
+    size_t first = 0;  // panel of the part
+    int64_t column = 0;
+    for (const CodePanels* part : parts) {
+      const size_t count = part->panels();
+      const size_t from = std::clamp(begin, first, first + count) - first;
+      const size_t to = std::clamp(end, first, first + count) - first;
+      if (from < to) multiply({part, from, to, x, rows, out.from_column(column), tiles});
+      first += count;
+      column += static_cast<int64_t>(part->n);
+    }
+  });
+}
+
+}  // namespace glassformer::cpu
+#endif
