@@ -171,9 +171,9 @@ def main():
         if wanted:
             found, texts[kind] = compare(wanted, torch, peer, arguments)
             results += found
+            if arguments.update:  # at once: a later part may fail
+                report.update(arguments.root / "docs/performance.md", {kind: texts[kind]})
     print("\n\n".join(texts.values()))
-    if arguments.update:
-        report.update(arguments.root / "docs/performance.md", texts)
     return 1 if any(result.failure for result in results) else 0
 
 

@@ -146,7 +146,7 @@ def measure(case, files, torch, driver, turns):
             expected = theirs.result(torch)
             if found.shape != expected.shape or not bool((found == expected).all()):
                 raise sides.Failed("the ids differ")
-            result.ours, result.theirs = sides.take_turns([ours, theirs], turns)
+            (result.ours, _), (result.theirs, _) = sides.take_turns([ours, theirs], turns)
         except sides.Failed as failure:
             result.failure = str(failure)
     return result

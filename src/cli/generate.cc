@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "cli/commands.h"
 #include "cli/generation_run.h"
+#include "glassformer/decoding/stop_text.h"
 #include "glassformer/text/decode_stream.h"
 
 namespace glassformer {
@@ -87,42 +88,26 @@ void print(const GenerationRun& run, const std::vector<GenerationResult>& result
     }
 }
 
-// Text appears as it is made; a stop string that is half said is held back.
+// Text appears as it is made.
 class Streamer {
  public:
   Streamer(const Tokenizer& tokenizer, std::vector<std::string> stops)
-      : stream_(tokenizer), stops_(std::move(stops)) {}
+      : stream_(tokenizer), stop_(std::move(stops)) {}
 
-  void add(int64_t token) { show(stream_.add(token), false); }
-  void finish(const std::string& whole_text) {
-    show(stream_.finish(), true);
-    if (shown_ < whole_text.size()) fmt::print("{}", whole_text.substr(shown_));
-    fmt::print("\n");
-    std::fflush(stdout);
+  void add(int64_t token) { show(stop_.add(stream_.add(token))); }
+  void finish() {
+    show(stop_.add(stream_.finish()));
+    show(stop_.finish() + "\n");
   }
 
  private:
-  void show(const std::string& more, bool) {
-    text_ += more;
-    size_t safe = text_.size();
-    for (const std::string& stop : stops_) {
-      safe = std::min(safe, text_.find(stop));
-      for (size_t n = std::min(stop.size(), text_.size()); n > 0; --n)
-        if (text_.ends_with(stop.substr(0, n))) {
-          safe = std::min(safe, text_.size() - n);
-          break;
-        }
-    }
-    if (safe <= shown_) return;
-    fmt::print("{}", text_.substr(shown_, safe - shown_));
+  static void show(const std::string& text) {
+    fmt::print("{}", text);
     std::fflush(stdout);
-    shown_ = safe;
   }
 
   DecodeStream stream_;
-  std::vector<std::string> stops_;
-  std::string text_;
-  size_t shown_ = 0;
+  StopText stop_;
 };
 
 void run(const Options& options) {
@@ -144,8 +129,7 @@ void run(const Options& options) {
   const Interrupt interrupt;
   const std::vector<GenerationResult> results = run.run(std::move(requests), interrupt, "prompts");
   if (streamer)
-    streamer->finish(
-        results.front().hypotheses.empty() ? "" : run.text_of(results.front().hypotheses.front()));
+    streamer->finish();
   else
     print(run, results, options.run.json);
   run.write_trees(results);

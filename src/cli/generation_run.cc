@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "cli/progress.h"
 #include "glassformer/decoding/model_tokenizer.h"
+#include "glassformer/decoding/stop_text.h"
 
 namespace glassformer {
 namespace {
@@ -97,11 +98,9 @@ std::vector<GenerationResult> GenerationRun::run(std::vector<GenerationRequest> 
 
 std::string GenerationRun::text_of(const Hypothesis& hypothesis) const {
   if (!target_) return {};
-  std::string text = target_->decode(hypothesis.ids);
-  if (hypothesis.reason == FinishReason::kStopString)
-    if (const size_t at = text.rfind(hypothesis.stop_string); at != std::string::npos)
-      text.resize(at);
-  return text;
+  const std::string text = target_->decode(hypothesis.ids);
+  if (hypothesis.reason != FinishReason::kStopString) return text;
+  return StopText({hypothesis.stop_string}).add(text);
 }
 
 Json GenerationRun::json_of(const GenerationResult& result) const {

@@ -19,6 +19,7 @@ int run(int count, char** arguments) {
   app.set_version_flag("--version", std::string(glassformer::version()));
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
+  glassformer::add_bench(app);
   glassformer::add_classify(app);
   glassformer::add_embed(app);
   glassformer::add_forward(app);

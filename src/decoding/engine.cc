@@ -233,7 +233,7 @@ void Engine::State::run_prompts(std::span<Running*> requests) {
         step.attention = row;
       }
       if (one.single()) one.said = one.input.prompt;
-      one.advance(step);
+      one.follow(one.search->advance(step));
     }
     left = std::move(more);
   }
@@ -273,13 +273,16 @@ void Engine::State::run_steps() {
       transformer().decode(parts, Pass::kSteps, {.probe = looks ? &attention : nullptr});
   const std::span<float> scores = logits_of(hidden, rows);
   const auto width = static_cast<size_t>(vocabulary_size());
-  // Searches know nothing of each other.
-  parallel_tasks(static_cast<int64_t>(running.size()), [&](int64_t index) {
-    Running& one = *running[static_cast<size_t>(index)];
-    if (one.ended) return;
-    const size_t row = first[static_cast<size_t>(index)];
-    if (one.single() && one.ids.front().size() > 1)
-      return one.advance_guessed(scores.subspan(row * width, one.ids.front().size() * width));
+  // Searches know nothing of each other; the cache they share is touched after them.
+  const auto guesses = [](const Running& one) {
+    return one.single() && one.ids.front().size() > 1;
+  };
+  std::vector<std::span<const Continuation>> next(running.size());
+  parallel_tasks(static_cast<int64_t>(running.size()), [&](int64_t task) {
+    const auto index = static_cast<size_t>(task);
+    const Running& one = *running[index];
+    if (one.ended || guesses(one)) return;
+    const size_t row = first[index];
     StepScores step{.logits = scores.subspan(row * width, one.live.size() * width)};
     std::vector<float> attended;
     if (one.search->wants_attention())
@@ -291,8 +294,16 @@ void Engine::State::run_steps() {
         attended.insert(attended.end(), weights.begin(), weights.end());
       }
     step.attention = attended;
-    one.advance(step);
+    next[index] = one.search->advance(step);
   });
+  for (size_t i = 0; i < running.size(); ++i) {
+    Running& one = *running[i];
+    if (one.ended) continue;
+    if (guesses(one))
+      one.follow_guesses(scores.subspan(first[i] * width, one.ids.front().size() * width));
+    else
+      one.follow(next[i]);
+  }
 }
 
 std::span<float> Engine::State::logits_of(const Tensor& hidden, const std::vector<int64_t>& rows) {

@@ -2,8 +2,7 @@
 
 namespace glassformer {
 
-void Running::advance(const StepScores& scores) {
-  const std::span<const Continuation> next = search->advance(scores);
+void Running::follow(std::span<const Continuation> next) {
   std::vector<int> uses(live.size());
   for (const Continuation& one : next) ++uses[static_cast<size_t>(one.parent)];
   std::vector<CacheSequence> sequences;
@@ -22,12 +21,12 @@ void Running::advance(const StepScores& scores) {
   if (single() && !ended) said.push_back(ids.front().front());
 }
 
-void Running::advance_guessed(std::span<float> logits) {
+void Running::follow_guesses(std::span<float> logits) {
   const TokenIds guessed = ids.front();
   const auto width = static_cast<size_t>(input.vocabulary_size);
   const int64_t past = live.front().length() - static_cast<int64_t>(guessed.size());
   for (size_t i = 0; i < guessed.size(); ++i) {
-    advance({.logits = logits.subspan(i * width, width)});
+    follow(search->advance({.logits = logits.subspan(i * width, width)}));
     if (ended) return;
     if (i + 1 == guessed.size() || ids.front().front() != guessed[i + 1]) {
       live.front().truncate(past + static_cast<int64_t>(i) + 1);

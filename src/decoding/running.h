@@ -26,11 +26,11 @@ struct Running {
   bool single() const {
     return request.options.num_beams == 1 && request.options.num_return_sequences == 1;
   }
-  // Hands the scores of the live hypotheses to the search and moves on to the next ones.
-  void advance(const StepScores& scores);
-  // The same for a single hypothesis whose ids after the first are guesses, with a row of logits
-  // after each of them: as far as the guesses were right.
-  void advance_guessed(std::span<float> logits);
+  // Moves on to the next live hypotheses, which the search chose.
+  void follow(std::span<const Continuation> next);
+  // Of a single hypothesis whose ids after the first are guesses, with a row of logits after each
+  // of them: searches and moves on as far as the guesses were right.
+  void follow_guesses(std::span<float> logits);
   // Tells on_token what is new; ends the request where it has had enough.
   void tell();
   // Ends it: what is there becomes the result.

@@ -160,6 +160,66 @@ class Commands(unittest.TestCase):
                           arguments=("quantize", out, self.folder / "again"))
         self.assert_fails(2, "int3", arguments=("quantize", out, "x", "--type", "int3"))
 
+    def generation(self, command, model, *arguments):
+        done = json.loads(self.output(command, MODELS / model, "--json", *arguments))
+        return [result["sequences"] for result in done["results"]]
+
+    def test_generate_gives_the_ids_of_transformers(self):
+        cases = json.loads((MODELS.parent / "decoding" / "gpt2.json").read_text())["cases"]
+        plain = next(case for case in cases if case["name"] == "greedy")
+        found = self.generation("generate", "gpt2", "--ids", json.dumps(plain["prompts"]),
+                                "--max-new-tokens", plain["options"]["max_new_tokens"])
+        self.assertEqual([one[0]["ids"] for one in found],
+                         [one[0]["ids"] for one in plain["outputs"]])
+
+    def test_generate_takes_beams_and_seeds(self):
+        beams = self.generation("generate", "gpt2", "--ids", "[[5, 6]]", "-n", 4, "-b", 3,
+                                "--num-return-sequences", 3)[0]
+        self.assertEqual(len(beams), 3)
+        self.assertEqual(sorted(beams, key=lambda one: -one["score"]), beams)
+        drawn = [self.generation("generate", "gpt2", "--ids", "[[5, 6]]", "-n", 8, "--do-sample",
+                                 "--seed", seed)[0][0]["ids"] for seed in (1, 1, 2)]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+
+    def test_generate_writes_the_tree(self):
+        tree = self.folder / "tree.json"
+        self.output("generate", MODELS / "gpt2", "--ids", "[[5, 6]]", "-n", 4, "-b", 3, "--tree",
+                    tree)
+        nodes = json.loads(tree.read_text())[0]["nodes"]
+        self.assertEqual({node["step"] for node in nodes}, {0, 1, 2, 3})
+
+    def test_a_draft_changes_nothing(self):
+        plain = self.generation("generate", "gpt2", "--ids", "[[5, 6, 7]]", "-n", 9)
+        self.assertEqual(plain, self.generation("generate", "gpt2", "--ids", "[[5, 6, 7]]", "-n", 9,
+                                                "--draft", MODELS / "gpt2"))
+
+    def test_translate_keeps_the_order(self):
+        ids = [[5, 6, 7, 0], [9, 0], [11, 12, 13, 14, 15, 0]]
+        together = self.generation("translate", "marian", "--ids", json.dumps(ids), "-n", 6)
+        alone = [self.generation("translate", "marian", "--ids", json.dumps([one]), "-n", 6)[0]
+                 for one in ids]
+        self.assertEqual(together, alone)
+
+    def test_bench_decode_reports_both_rates(self):
+        report = json.loads(self.output("bench", "decode", MODELS / "gpt2", "--prompt", 8,
+                                        "--tokens", 4, "--json"))
+        self.assertGreater(report["tokens_per_second"], 0)
+        self.assertGreater(report["prompt_tokens_per_second"], 0)
+
+    def test_generation_says_what_is_wrong(self):
+        gpt2 = MODELS / "gpt2"
+        for status, parts, arguments in [
+                (1, ["generates text", "BertModel"], ["generate", MODELS / "bert", "--ids", "[[1]]"]),
+                (1, ["ids from 0 to 95", "900"], ["generate", gpt2, "--ids", "[[900]]"]),
+                (1, ["list of lists"], ["generate", gpt2, "--ids", "[5]"]),
+                (1, ["top_p", "(0, 1]"], ["generate", gpt2, "--ids", "[[5]]", "--top-p", 3,
+                                          "--do-sample"]),
+                (1, ["30", "24"], ["generate", gpt2, "--ids", json.dumps([[5] * 30])]),
+                (1, ["encoder and decoder"], ["translate", gpt2, "--ids", "[[5]]"]),
+                (2, ["--num-beams"], ["generate", gpt2, "--num-beams", "many"])]:
+            self.assert_fails(status, *parts, arguments=arguments)
+
     def test_failures_say_what_was_expected(self):
         bert = MODELS / "bert-sequence"
         self.assert_fails(2, "subcommand", arguments=[])

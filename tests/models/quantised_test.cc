@@ -117,7 +117,8 @@ TEST(QuantisedModel, IsReadAndTrainedAsItsNumbers) {
 TEST(QuantisedModel, BFloat16IsWrittenAsSuch) {
   const TemporaryFolder folder;
   Model::open(fixture("gpt2")).save(folder.path(), {.dtype = DType::kBFloat16});
-  for (const StoredTensor& tensor : open_weights(folder.path())->tensors())
+  const auto stored = open_weights(folder.path());
+  for (const StoredTensor& tensor : stored->tensors())
     EXPECT_EQ(tensor.type, "BF16") << tensor.name;
   EXPECT_EQ(Model::open(folder.path(), {.dtype = std::nullopt}).transformer().options().dtype,
             DType::kBFloat16);

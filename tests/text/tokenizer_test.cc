@@ -204,8 +204,8 @@ TEST(Tokenizers, WindowsEqualThePackage) {
         if (i > 0) pairs += '\0';
         pairs += all([&] { return tokenizer.encode(lines[i], lines[i + 1], options); });
       }
-      EXPECT_EQ(checksum(singles), setting["lines"]) << name << " " << setting;
-      EXPECT_EQ(checksum(pairs), setting["pairs"]) << name << " " << setting;
+      EXPECT_EQ(checksum(singles), setting["lines"].get<std::string>()) << name << " " << setting;
+      EXPECT_EQ(checksum(pairs), setting["pairs"].get<std::string>()) << name << " " << setting;
     }
   }
 }
