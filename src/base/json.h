@@ -16,8 +16,10 @@ using Json = nlohmann::json;
 // JSON from a stranger. Throws FileError, naming `where`, for text that is no JSON, that nests
 // deeper than 200 levels, or that names a key of an object twice.
 Json parse_json(std::string_view text, std::string_view where);
-// The same from a file. Throws FileError also for a file that cannot be read or is over 1 GiB.
-Json read_json(const std::filesystem::path& path);
+// The same from a file, or by another parser of the kind. Throws FileError also for a file that
+// cannot be read or is over 1 GiB.
+using JsonParser = Json (*)(std::string_view text, std::string_view where);
+Json read_json(const std::filesystem::path& path, JsonParser parse = parse_json);
 
 // The fields of a JSON object, with errors that say where, which field, what was expected and what
 // was found. A field that is null counts as absent. Throws FileError.

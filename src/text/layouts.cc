@@ -157,7 +157,7 @@ Parts read_folder(const fs::path& folder, bool target) {
   const auto has = [&](const char* name) { return fs::exists(folder / name); };
   if (has("tokenizer.json")) {
     const fs::path file = folder / "tokenizer.json";
-    parts = read_tokenizer_json(read_json(file), file.string());
+    parts = read_tokenizer_json(read_json(file, parse_tokenizer_json), file.string());
   } else if (has("source.spm") && has("vocab.json")) {
     parts = read_marian(folder, config, target);
   } else if (has("vocab.json") && has("merges.txt")) {
@@ -187,7 +187,7 @@ Parts read_file(const fs::path& file) {
   } else if (ending == ".txt") {
     parts = read_bert(file, TokenizerConfig{});
   } else {
-    parts = read_tokenizer_json(read_json(file), file.string());
+    parts = read_tokenizer_json(read_json(file, parse_tokenizer_json), file.string());
   }
   TokenizerConfig config;
   config.where = file.string();

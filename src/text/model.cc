@@ -1,6 +1,7 @@
 #include "text/model.h"
 
 #include "base/check.h"
+#include "base/flat_table.h"
 #include "text/bpe.h"
 #include "text/unigram.h"
 #include "text/word_piece.h"
@@ -16,11 +17,45 @@ uint32_t token_id(const Json& value, const std::string& where) {
   return value.get<uint32_t>();
 }
 
+// The list or object at `name` where it is a flat table of this kind.
+std::optional<FlatTable> table_at(const JsonFields& fields, std::string_view name,
+                                  FlatTable::Kind kind) {
+  const Json& value = fields.at(name);
+  if (!FlatTable::is(value) || FlatTable(value).kind() != kind) return std::nullopt;
+  return FlatTable(value);
+}
+
+using Merge = std::pair<std::string_view, std::string_view>;
+
+// An old merge: two tokens with a space between them. None for the line that names the version.
+std::optional<Merge> merge_of(std::string_view text, size_t number, const JsonFields& fields) {
+  if (text.starts_with("#version")) return std::nullopt;
+  const size_t space = text.find(' ');
+  require<FileError>(space != text.npos && text.find(' ', space + 1) == text.npos,
+                     "{}: merge {} must be two tokens with one space between them, found '{}'",
+                     fields.where(), number, text);
+  return Merge(text.substr(0, space), text.substr(space + 1));
+}
+
 // The texts stay those of the JSON.
-std::vector<std::pair<std::string_view, std::string_view>> read_merges(const JsonFields& fields) {
+std::vector<Merge> read_merges(const JsonFields& fields) {
+  std::vector<Merge> merges;
+  const auto add_text = [&](std::string_view text) {
+    if (const std::optional<Merge> merge = merge_of(text, merges.size(), fields))
+      merges.push_back(*merge);
+  };
+  if (const auto pairs = table_at(fields, "merges", FlatTable::Kind::kTextPairs)) {
+    merges.reserve(pairs->size());
+    pairs->each([&](const FlatTable::Row& row) { merges.emplace_back(row.first, row.second); });
+    return merges;
+  }
+  if (const auto texts = table_at(fields, "merges", FlatTable::Kind::kTexts)) {
+    merges.reserve(texts->size());
+    texts->each([&](const FlatTable::Row& row) { add_text(row.first); });
+    return merges;
+  }
   const Json& list = fields.at("merges");
   if (!list.is_array()) fields.fail("merges", "a list");
-  std::vector<std::pair<std::string_view, std::string_view>> merges;
   merges.reserve(list.size());
   for (const Json& one : list) {
     if (one.is_array() && one.size() == 2 && one[0].is_string() && one[1].is_string()) {
@@ -30,13 +65,7 @@ std::vector<std::pair<std::string_view, std::string_view>> read_merges(const Jso
     }
     require<FileError>(one.is_string(), "{}: merge {} must be a pair of tokens, found {}",
                        fields.where(), merges.size(), describe(one));
-    const std::string_view text = one.get_ref<const std::string&>();
-    if (text.starts_with("#version")) continue;
-    const size_t space = text.find(' ');
-    require<FileError>(space != text.npos && text.find(' ', space + 1) == text.npos,
-                       "{}: merge {} must be two tokens with one space between them, found '{}'",
-                       fields.where(), merges.size(), text);
-    merges.emplace_back(text.substr(0, space), text.substr(space + 1));
+    add_text(one.get_ref<const std::string&>());
   }
   return merges;
 }
@@ -66,18 +95,28 @@ std::unique_ptr<Model> make_word_piece(const JsonFields& fields) {
 }
 
 std::unique_ptr<Model> make_unigram(const JsonFields& fields) {
-  const Json& list = fields.at("vocab");
-  if (!list.is_array()) fields.fail("vocab", "a list of tokens and scores");
-  Vocabulary vocabulary(list.size());
+  Vocabulary vocabulary;
   std::vector<double> scores;
-  scores.reserve(list.size());
-  for (const Json& one : list) {
-    require<FileError>(
-        one.is_array() && one.size() == 2 && one[0].is_string() && one[1].is_number(),
-        "{}: vocab[{}] must be a token and its score, found {}", fields.where(), scores.size(),
-        describe(one));
-    vocabulary.add(one[0].get_ref<const std::string&>(), static_cast<uint32_t>(scores.size()));
-    scores.push_back(one[1].get<double>());
+  const auto add = [&](std::string_view token, double score) {
+    vocabulary.add(token, static_cast<uint32_t>(scores.size()));
+    scores.push_back(score);
+  };
+  if (const auto table = table_at(fields, "vocab", FlatTable::Kind::kTextNumbers)) {
+    vocabulary = Vocabulary(table->size());
+    table->each([&](const FlatTable::Row& row) { add(row.first, row.number); });
+  } else {
+    const Json& list = fields.at("vocab");
+    const bool texts = FlatTable::is(list) && FlatTable(list).kind() != FlatTable::Kind::kNumbers;
+    require<FileError>(!texts, "{}: vocab[0] must be a token and its score, found texts alone",
+                       fields.where());
+    if (!list.is_array()) fields.fail("vocab", "a list of tokens and scores");
+    for (const Json& one : list) {
+      require<FileError>(
+          one.is_array() && one.size() == 2 && one[0].is_string() && one[1].is_number(),
+          "{}: vocab[{}] must be a token and its score, found {}", fields.where(), scores.size(),
+          describe(one));
+      add(one[0].get_ref<const std::string&>(), one[1].get<double>());
+    }
   }
   UnigramOptions options;
   if (fields.has("unk_id")) options.unknown = token_id(fields.at("unk_id"), fields.where());
@@ -91,7 +130,11 @@ std::string model_type(const JsonFields& fields) {
   if (fields.has("type")) return fields.text("type");
   if (fields.has("merges")) return "BPE";
   if (fields.has("max_input_chars_per_word")) return "WordPiece";
-  return fields.has("vocab") && fields.at("vocab").is_array() ? "Unigram" : "WordLevel";
+  if (!fields.has("vocab")) return "WordLevel";
+  const Json& vocab = fields.at("vocab");
+  const bool list = FlatTable::is(vocab) ? FlatTable(vocab).kind() != FlatTable::Kind::kNumbers
+                                         : vocab.is_array();
+  return list ? "Unigram" : "WordLevel";
 }
 
 }  // namespace
@@ -101,6 +144,19 @@ std::string Model::spelling(const PieceToken& token, std::string_view) const {
 }
 
 Vocabulary read_vocabulary(const JsonFields& fields, std::string_view name) {
+  if (const auto table = table_at(fields, name, FlatTable::Kind::kNumbers)) {
+    Vocabulary vocabulary(table->size());
+    table->each([&](const FlatTable::Row& row) {
+      require<FileError>(row.whole < UINT32_MAX,
+                         "{}: a token's number must be a whole number below 2^32-1, found {}",
+                         fields.where(), row.whole);
+      const size_t before = vocabulary.size();
+      vocabulary.add(row.first, static_cast<uint32_t>(row.whole));
+      require<FileError>(vocabulary.size() > before, "{}: the key '{}' is there twice",
+                         fields.where(), row.first);
+    });
+    return vocabulary;
+  }
   const Json& object = fields.at(name);
   if (!object.is_object()) fields.fail(name, "an object of tokens and their numbers");
   Vocabulary vocabulary(object.size());

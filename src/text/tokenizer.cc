@@ -21,8 +21,6 @@ using Parts = const Tokenizer::Parts;
 void check_text(std::string_view text) {
   require<ValueError>(text.size() <= kLongestText, "encode: texts up to {} bytes, found {}",
                       kLongestText, text.size());
-  const size_t valid = valid_utf8(text);
-  require<ValueError>(valid == text.size(), "encode: the text is not UTF-8 at byte {}", valid);
 }
 
 // Of each byte, and of the end, the number of its character.
@@ -43,9 +41,9 @@ void reserve(Encoding& encoding, size_t count, bool with_tokens) {
   if (with_tokens) encoding.tokens.reserve(count);
 }
 
-// One text, without special tokens.
-Draft encode_text(Parts& parts, std::string_view text, const EncodeOptions& options,
-                  Scratch& scratch) {
+// One text that is UTF-8, without special tokens.
+Draft encode_valid_text(Parts& parts, std::string_view text, const EncodeOptions& options,
+                        Scratch& scratch) {
   check_text(text);
   Pieces& pieces = scratch.pieces;
   pieces.assign(text);
@@ -90,6 +88,21 @@ Draft encode_text(Parts& parts, std::string_view text, const EncodeOptions& opti
   encoding.type_ids.assign(encoding.ids.size(), 0);
   encoding.attention_mask.assign(encoding.ids.size(), 1);
   encoding.special_tokens_mask.assign(encoding.ids.size(), 0);
+  return draft;
+}
+
+// The same for any bytes: what is no UTF-8 is read as U+FFFD, and offsets stay those of the text.
+Draft encode_text(Parts& parts, std::string_view text, const EncodeOptions& options,
+                  Scratch& scratch) {
+  check_text(text);
+  if (valid_utf8(text) == text.size()) return encode_valid_text(parts, text, options, scratch);
+  std::vector<size_t> origins;
+  const std::string repaired = replace_invalid_utf8(text, &origins);
+  Draft draft = encode_valid_text(parts, repaired, options, scratch);
+  if (options.offsets == EncodeOptions::Offsets::kBytes)
+    for (auto& offset : draft.encoding.offsets)
+      offset = {static_cast<uint32_t>(origins[offset.begin]),
+                static_cast<uint32_t>(origins[offset.end])};
   return draft;
 }
 
@@ -171,7 +184,7 @@ Tokenizer Tokenizer::open(const std::filesystem::path& path, bool target) {
 }
 
 Tokenizer Tokenizer::from_json(std::string_view json, const std::string& where) {
-  auto parts = read_tokenizer_json(parse_json(json, where), where);
+  auto parts = read_tokenizer_json(parse_tokenizer_json(json, where), where);
   complete(*parts, TokenizerConfig{});
   return Tokenizer(std::move(parts));
 }

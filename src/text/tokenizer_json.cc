@@ -1,4 +1,5 @@
 #include "base/check.h"
+#include "base/flat_table.h"
 #include "text/tokenizer_parts.h"
 
 namespace glassformer {
@@ -49,6 +50,11 @@ Padding read_padding(const JsonFields& fields) {
 }
 
 }  // namespace
+
+Json parse_tokenizer_json(std::string_view text, std::string_view where) {
+  constexpr std::string_view kTables[] = {"model/vocab", "model/merges"};
+  return parse_json_with_tables(text, where, kTables);
+}
 
 std::unique_ptr<Tokenizer::Parts> read_tokenizer_json(const Json& json, const std::string& where) {
   const JsonFields fields(json, where);

@@ -61,6 +61,8 @@ struct Tokenizer::Parts {
 };
 
 // The parts that a tokenizer.json describes. Throws FileError.
+// The text of a tokenizer.json, its vocabulary and merges as flat tables.
+Json parse_tokenizer_json(std::string_view text, std::string_view where);
 std::unique_ptr<Tokenizer::Parts> read_tokenizer_json(const Json& json, const std::string& where);
 
 }  // namespace glassformer

@@ -82,19 +82,25 @@ size_t valid_utf8(std::string_view text) {
   return at;
 }
 
-std::string replace_invalid_utf8(std::string_view text) {
+std::string replace_invalid_utf8(std::string_view text, std::vector<size_t>* origins) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string result;
   result.reserve(text.size());
+  size_t at = 0;
   for (;;) {
-    const size_t good = valid_utf8(text);
-    result += text.substr(0, good);
-    text.remove_prefix(good);
-    if (text.empty()) return result;
+    const size_t good = valid_utf8(text.substr(at));
+    result += text.substr(at, good);
+    for (size_t i = 0; origins != nullptr && i < good; ++i) origins->push_back(at + i);
+    at += good;
+    if (at == text.size()) break;
+    result += kReplacement;
+    if (origins != nullptr) origins->insert(origins->end(), kReplacement.size(), at);
     size_t bad = 1;
-    valid_character(text, bad);
-    result += "\xEF\xBF\xBD";
-    text.remove_prefix(bad);
+    valid_character(text.substr(at), bad);
+    at += bad;
   }
+  if (origins != nullptr) origins->push_back(text.size());
+  return result;
 }
 
 bool is_ascii(std::string_view text) {

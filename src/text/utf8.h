@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace glassformer {
 
@@ -49,8 +50,9 @@ size_t count_characters(std::string_view text);
 
 // The length of the longest valid prefix: text.size() where all of it is UTF-8.
 size_t valid_utf8(std::string_view text);
-// Every maximal invalid part becomes U+FFFD, as the Unicode standard recommends.
-std::string replace_invalid_utf8(std::string_view text);
+// Every maximal invalid part becomes U+FFFD, as the Unicode standard recommends. `origins`, unless
+// null, gets the place in `text` of each byte of the result, and that of its end.
+std::string replace_invalid_utf8(std::string_view text, std::vector<size_t>* origins = nullptr);
 
 bool is_ascii(std::string_view text);
 

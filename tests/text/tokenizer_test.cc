@@ -222,10 +222,17 @@ TEST(Tokenizers, OffsetsCountBytesOrCharacters) {
   EXPECT_EQ(characters.offsets.back(), (TextRange{2, 3}));
 }
 
-TEST(Tokenizers, RefuseTextThatIsNotUtf8) {
+TEST(Tokenizers, ReadWhatIsNotUtf8AsTheReplacementCharacter) {
   const Tokenizer tokenizer = fixture("gpt2");
-  expect_throws<ValueError>([&] { tokenizer.encode("ab\xFF"); }, "not UTF-8 at byte 2");
-  expect_throws<ValueError>([&] { tokenizer.encode("\xED\xA0\x80"); }, "not UTF-8 at byte 0");
+  for (const auto& [bytes, text] : {std::pair{"ab\xFF cd", "ab\uFFFD cd"},
+                                    {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},
+                                    {"a\xE2\x82", "a\uFFFD"}}) {
+    const Encoding broken = tokenizer.encode(bytes), whole = tokenizer.encode(text);
+    EXPECT_EQ(broken.ids, whole.ids);
+    // Offsets are those of the bytes that came.
+    EXPECT_EQ(broken.offsets.back().end, std::string_view(bytes).size());
+    for (const TextRange& range : broken.offsets) EXPECT_LE(range.begin, range.end);
+  }
   EXPECT_EQ(tokenizer.decode(std::vector<int64_t>{-1, 1 << 30, INT64_MAX}), "");
 }
 

@@ -68,8 +68,9 @@ class Tokenizer {
   // The vocabulary of a GGUF file; `where` names it in messages. Throws FileError.
   static Tokenizer from_vocabulary(const VocabularyData& data, const std::string& where);
 
-  // Throws ValueError for text that is not UTF-8 or over 1 GiB, for a character that has no token
-  // where the tokenizer has none for the unknown, and for truncation that cannot be done.
+  // What is no UTF-8 is read as U+FFFD. Throws ValueError for text over 1 GiB, for a character that
+  // has no token where the tokenizer has none for the unknown, and for truncation that cannot be
+  // done.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
   Encoding encode(std::string_view text, std::string_view pair,
                   const EncodeOptions& options = {}) const;
