@@ -165,14 +165,18 @@ Parts read_folder(const fs::path& folder, bool target) {
   } else if (has("vocab.txt")) {
     parts = read_bert(folder / "vocab.txt", config);
   } else {
-    for (const char* name : {"spiece.model", "tokenizer.model", "sentencepiece.bpe.model"})
+    for (const char* name : {"spiece.model", "tokenizer.model"})
       if (!parts && has(name)) parts = read_sentence_piece_folder(folder / name, config);
+    // Better no ids than wrong ones.
+    require<FileError>(parts != nullptr || !has("sentencepiece.bpe.model"),
+                       "{}: the families with a sentencepiece.bpe.model number its pieces anew, each "
+                       "in its own way; expected a tokenizer.json beside it, found none",
+                       folder.string());
   }
   require<FileError>(
       parts != nullptr,
       "{}: no tokenizer here; looked for tokenizer.json, source.spm with vocab.json, "
-      "vocab.json with merges.txt, vocab.txt, spiece.model, tokenizer.model and "
-      "sentencepiece.bpe.model",
+      "vocab.json with merges.txt, vocab.txt, spiece.model and tokenizer.model",
       folder.string());
   complete(*parts, config);
   return parts;
