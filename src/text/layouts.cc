@@ -168,10 +168,11 @@ Parts read_folder(const fs::path& folder, bool target) {
     for (const char* name : {"spiece.model", "tokenizer.model"})
       if (!parts && has(name)) parts = read_sentence_piece_folder(folder / name, config);
     // Better no ids than wrong ones.
-    require<FileError>(parts != nullptr || !has("sentencepiece.bpe.model"),
-                       "{}: the families with a sentencepiece.bpe.model number its pieces anew, each "
-                       "in its own way; expected a tokenizer.json beside it, found none",
-                       folder.string());
+    require<FileError>(
+        parts != nullptr || !has("sentencepiece.bpe.model"),
+        "{}: the families with a sentencepiece.bpe.model number its pieces anew, each "
+        "in its own way; expected a tokenizer.json beside it, found none",
+        folder.string());
   }
   require<FileError>(
       parts != nullptr,
