@@ -26,6 +26,15 @@ namespace HWY_NAMESPACE {
 
 constexpr int64_t kKeysAtATime = 64;  // of head size 64: 16 KB
 
+// One head's keys lie a whole token apart, too far for the processor to foresee: they are asked for
+// so many ahead.
+constexpr int64_t kAhead = 12;
+template <class T>
+HWY_INLINE void PrefetchRow(const T* row, int64_t size) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  for (int64_t i = 0; i < size; i += kLine) __builtin_prefetch(row + i);
+}
+
 // What the rows of one call share.
 template <class T>
 struct CachedCall {
@@ -138,6 +147,7 @@ void AttendGroup(const CachedCall<T>& call, const CachedRows::Row& row, int64_t 
   std::fill(sums, sums + group * value_size, 0.0F);
   for (int64_t j = row.begin; j < row.count; ++j) {
     const T* key = call.key(row.places[j], key_head);
+    PrefetchRow(call.key(row.places[std::min(j + kAhead, row.count - 1)], key_head), size);
     for (int64_t g = 0; g < group; ++g)
       scores[g * row.count + j] = RowDot(queries + g * size, key, size);
   }
