@@ -21,7 +21,7 @@ CachedRows::CachedRows(const Tensor& query, const CachedAttentionInputs& in,
   require<IndexError>(!in.distance_bias.defined() || in.distance_bias.size(1) >= longest,
                       "cached_attention: expected distance_bias for {} keys, found {}", longest,
                       in.distance_bias.defined() ? in.distance_bias.size(1) : 0);
-  check_indices("cached_attention", "places", in.places, in.keys.size(0));
+  check_indices("cached_attention", "places", in.places, in.keys.size(1));
 }
 
 }  // namespace glassformer

@@ -6,15 +6,16 @@
 
 namespace glassformer {
 
-// memory[places[i], :] = rows[i, :]. memory [P, W], places int64 [R], rows [R, W], all contiguous.
+// memory[h, places[i], :] = rows[i, h, :]. memory [H, P, D], places int64 [R], rows [R, H, D], all
+// contiguous.
 // Checks every place and throws IndexError.
 inline constexpr Kernel<void(const Tensor& rows, const Tensor& places, const Tensor& memory)>
     kStoreRows{"store_rows"};
 
 // All contiguous. `Acc` is float64 for float64, float32 for everything else.
 struct CachedAttentionInputs {
-  Tensor keys;           // [P, Hkv, D]
-  Tensor values;         // [P, Hkv, Dv]
+  Tensor keys;           // [Hkv, P, D]
+  Tensor values;         // [Hkv, P, Dv]
   Tensor places;         // int64 [n], each in [0, P)
   Tensor starts;         // int64 [R + 1], ascending from 0 to n
   Tensor slopes;         // Acc [H], or undefined
@@ -31,7 +32,7 @@ struct CachedAttentionParams {
   int64_t window_left = -1;  // open
 };
 
-// With n keys for row r, key j at k_j = keys[places[starts[r] + j]], d = n - 1 - j:
+// With n keys for row r, key j at k_j = keys[:, places[starts[r] + j]], d = n - 1 - j:
 //   s_j = softcap(scale q · k_j) - slope_h d + distance_bias[h, d], where d <= window_left
 //   lse = log sum_j exp s_j,  out = sum_j exp(s_j - lse) v_j
 // Checks places and starts and throws IndexError. query [R, H, D], output [R, H, Dv], lse [H, R].

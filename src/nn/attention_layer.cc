@@ -17,6 +17,11 @@ LinearSpec projection(const AttentionSpec& spec, int64_t heads) {
   return {spec.width, heads * spec.head_size, spec.bias, spec.initial};
 }
 
+// [places, heads, size], as packed keys lie.
+Tensor gathered(const Tensor& memory, const Tensor& places) {
+  return transpose(index_select(memory, 1, places), 0, 1);
+}
+
 // The bias [1, heads, queries, keys] of packed parts, from that of distances.
 Tensor packed_bias(const Tensor& distances, const CacheRows& rows) {
   const std::vector<int64_t> queries = rows.query_starts.to_vector<int64_t>();
@@ -124,9 +129,8 @@ Tensor AttentionLayer::attend_cached(const Tensor& query, const AttentionInput& 
   options.query_starts = rows.query_starts;
   options.key_starts = rows.key_starts;
   if (input.distance_bias.defined()) options.bias = packed_bias(input.distance_bias, rows);
-  const Tensor key = probed(context, place_, "key", gather_rows(input.memory->key, rows.places));
-  const Tensor value =
-      probed(context, place_, "value", gather_rows(input.memory->value, rows.places));
+  const Tensor key = probed(context, place_, "key", gathered(input.memory->key, rows.places));
+  const Tensor value = probed(context, place_, "value", gathered(input.memory->value, rows.places));
   const bool as_stored = !replaces(context, place_, "key") && !replaces(context, place_, "value");
   return attend(context, place_, query, key, value, options,
                 by_steps && as_stored ? FusedAttention(steps) : FusedAttention());

@@ -13,8 +13,8 @@ KvCache::KvCache(std::span<const LayerSpec> layers, int64_t places, TensorOption
                       "cache: expected at least one layer and place, found {} and {}",
                       layers.size(), places);
   for (const LayerSpec& layer : layers)
-    layers_.push_back({empty({places, layer.key_heads, layer.key_size}, options),
-                       empty({places, layer.key_heads, layer.value_size}, options)});
+    layers_.push_back({empty({layer.key_heads, places, layer.key_size}, options),
+                       empty({layer.key_heads, places, layer.value_size}, options)});
   users_.resize(static_cast<size_t>(places));
   // The lowest are taken first, so that a sequence alone lies in one piece.
   free_.resize(users_.size());

@@ -29,24 +29,25 @@ void check_memory(const Tensor& query, const Tensor& keys, const Tensor& values)
   check_shape(kOp, "keys", keys, {keys.size(0), keys.size(1), query.size(2)});
   check_shape(kOp, "values", values, {keys.size(0), keys.size(1), values.size(2)});
   require<ShapeError>(
-      keys.size(1) > 0 && query.size(1) % keys.size(1) == 0,
+      keys.size(0) > 0 && query.size(1) % keys.size(0) == 0,
       "{}: expected heads of query ({}) to be a multiple of heads of keys, found {}", kOp,
-      query.size(1), keys.size(1));
+      query.size(1), keys.size(0));
 }
 
 }  // namespace
 
 void store_rows(const Tensor& memory, const Tensor& places, const Tensor& rows) {
   const NoGrad no_grad;
-  check_min_rank("store_rows", "memory", memory, 1);
+  check_rank("store_rows", "memory", memory, 3);
+  check_rank("store_rows", "rows", rows, 3);
   check_same_device("store_rows", {{"memory", memory}, {"rows", rows}});
   check_same_dtype("store_rows", {{"memory", memory}, {"rows", rows}});
   require<ShapeError>(memory.is_contiguous(), "store_rows: expected contiguous memory");
-  check_shape("store_rows", "rows", rows, memory.shape().with(0, rows.size(0)));
+  check_shape("store_rows", "rows", rows, {rows.size(0), memory.size(0), memory.size(2)});
   const Tensor at = index_argument("store_rows", "places", places, memory);
   check_shape("store_rows", "places", at, {rows.size(0)});
   if (rows.count() == 0) return;
-  call(kStoreRows, flatten(contiguous(rows.detach()), 1), at, flatten(memory, 1));
+  call(kStoreRows, contiguous(rows.detach()), at, memory);
 }
 
 AttentionResult cached_attention(const Tensor& query_in, const Tensor& keys, const Tensor& values,

@@ -24,8 +24,8 @@ struct Problem {
       return to(cast(random_normal(shape, random.next()), options.dtype), options.device);
     };
     query = make({int64_t(rows.size()), heads, size});
-    keys = make({places, key_heads, size});
-    values = make({places, key_heads, value_size});
+    keys = make({key_heads, places, size});
+    values = make({key_heads, places, value_size});
     std::vector<int64_t> flat, bounds{0};
     for (const auto& row : rows) {
       flat.insert(flat.end(), row.begin(), row.end());
@@ -42,7 +42,8 @@ struct Problem {
     options.causal = true;
     options.query_starts = to(from_vector(each, {int64_t(each.size())}), query.device());
     options.key_starts = starts;
-    return attention(query, gather_rows(keys, list), gather_rows(values, list), options);
+    return attention(query, transpose(index_select(keys, 1, list), 0, 1),
+                     transpose(index_select(values, 1, list), 0, 1), options);
   }
 };
 
@@ -102,20 +103,20 @@ TEST(CachedAttention, BadInputIsNamed) {
       {"distance_bias", "8 keys"});
   expect_throws<ShapeError>(
       [&] {
-        cached_attention(p.query, ones({3, 3, 20}), ones({3, 3, 4}), p.list, p.starts);
+        cached_attention(p.query, ones({3, 30, 20}), ones({3, 30, 4}), p.list, p.starts);
       },
       {"multiple"});
-  const Tensor memory = zeros({3, 2});
-  store_rows(memory, from_vector(std::vector<int64_t>{2, 0}, {2}), ones({2, 2}));
+  const Tensor memory = zeros({1, 3, 2});
+  store_rows(memory, from_vector(std::vector<int64_t>{2, 0}, {2}), ones({2, 1, 2}));
   EXPECT_EQ(memory.to_vector<float>(), (std::vector<float>{1, 1, 0, 0, 1, 1}));
   expect_throws<IndexError>(
       [&] {
-        store_rows(memory, from_vector(std::vector<int64_t>{3}, {1}), ones({1, 2}));
+        store_rows(memory, from_vector(std::vector<int64_t>{3}, {1}), ones({1, 1, 2}));
       },
       {"found 3"});
   expect_throws<ShapeError>(
       [&] {
-        store_rows(memory, from_vector(std::vector<int64_t>{0}, {1}), ones({1, 3}));
+        store_rows(memory, from_vector(std::vector<int64_t>{0}, {1}), ones({1, 1, 3}));
       },
       {"store_rows"});
 }

@@ -9,7 +9,7 @@
 namespace glassformer {
 
 struct KeyValue {
-  Tensor key, value;  // [places, key heads, size]
+  Tensor key, value;  // [key heads, places, size]
 };
 
 // Memory for the keys and values of tokens that were seen, in all layers of a stack. A token takes

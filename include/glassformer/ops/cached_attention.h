@@ -6,11 +6,13 @@
 
 namespace glassformer {
 
-// Keys and values that are kept lie in a memory of places, one token a place: [places, heads,
-// size]. A sequence is the list of its places, so that sequences may share their beginning.
+// Keys and values that are kept lie in a memory of places, one token a place: [heads, places,
+// size], for a head reads its own one after the other. A sequence is the list of its places, so
+// that sequences may share their beginning.
 
-// memory[places[i], ...] = rows[i, ...]. places: int64 [rows], on the memory's device. Off the
-// tape. Throws ShapeError, DTypeError, DeviceError, or IndexError for a place that is not there.
+// memory[h, places[i], :] = rows[i, h, :]. memory [heads, places, size], rows [rows, heads, size],
+// places int64 [rows], all on one device. Off the tape. Throws ShapeError, DTypeError, DeviceError,
+// or IndexError for a place that is not there.
 void store_rows(const Tensor& memory, const Tensor& places, const Tensor& rows);
 
 struct CachedAttentionOptions {
@@ -24,7 +26,7 @@ struct CachedAttentionOptions {
 // One query a row against the keys at places[starts[r]] ... places[starts[r + 1] - 1], the last of
 // which stands where the query does:
 //   softmax(scale · q Kᵀ + bias) V
-//   query [rows, heads, size], keys [places, key heads, size], values [places, key heads, value
+//   query [rows, heads, size], keys [key heads, places, size], values [key heads, places, value
 //   size], places int64 [n], starts int64 [rows + 1]
 // The result is that of attention() on packed sequences of one query each: output [rows, heads,
 // value size], log_sum_exp [1, heads, rows]. Its bits depend on the row alone. A row without keys

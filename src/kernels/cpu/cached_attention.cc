@@ -26,8 +26,7 @@ namespace HWY_NAMESPACE {
 
 constexpr int64_t kKeysAtATime = 64;  // of head size 64: 16 KB
 
-// One head's keys lie a whole token apart, too far for the processor to foresee: they are asked for
-// so many ahead.
+// Places need not follow each other: keys are asked for so many ahead.
 constexpr int64_t kAhead = 12;
 template <class T>
 HWY_INLINE void PrefetchRow(const T* row, int64_t size) {
@@ -46,14 +45,15 @@ struct CachedCall {
 
   int64_t heads() const { return query.size(1); }
   int64_t size() const { return query.size(2); }
-  int64_t key_heads() const { return in.keys.size(1); }
+  int64_t key_heads() const { return in.keys.size(0); }
+  int64_t places() const { return in.keys.size(1); }
   int64_t value_size() const { return in.values.size(2); }
   int64_t group() const { return heads() / key_heads(); }
   const T* key(int64_t place, int64_t head) const {
-    return input<T>(in.keys) + (place * key_heads() + head) * size();
+    return input<T>(in.keys) + (head * places() + place) * size();
   }
   const T* value(int64_t place, int64_t head) const {
-    return input<T>(in.values) + (place * key_heads() + head) * value_size();
+    return input<T>(in.values) + (head * places() + place) * value_size();
   }
 };
 
@@ -176,7 +176,7 @@ void AttendGroup(const CachedCall<T>& call, const CachedRows::Row& row, int64_t 
 void CachedAttention(const Tensor& query, const CachedAttentionInputs& in, const Tensor& out,
                      const Tensor& lse, const CachedAttentionParams& params) {
   const CachedRows rows(query, in, params);
-  const int64_t key_heads = in.keys.size(1), tasks = query.size(0) * key_heads;
+  const int64_t key_heads = in.keys.size(0), tasks = query.size(0) * key_heads;
   if (tasks == 0) return;
   constexpr int64_t kWorthAThread = 1 << 14;  // multiply-adds
   const int64_t work = rows.total() / query.size(0) * (query.size(1) / key_heads) * query.size(2);
@@ -204,17 +204,19 @@ namespace {
 
 HWY_EXPORT(CachedAttention);
 
-// Whole rows are copied as bytes: one function for every dtype.
+// Heads are copied as bytes: one function for every dtype.
 void store_rows(const Tensor& rows, const Tensor& places_in, const Tensor& memory) {
-  const size_t bytes = static_cast<size_t>(rows.size(1)) * size_of(rows.dtype());
+  const size_t bytes = static_cast<size_t>(rows.size(2)) * size_of(rows.dtype());
+  const int64_t heads = rows.size(1), count = memory.size(1);
   const int64_t* places = input<int64_t>(places_in);
-  check_indices(kStoreRows.name, "places", places_in, memory.size(0));
+  check_indices(kStoreRows.name, "places", places_in, count);
   const auto address = [](const Tensor& x) {
     return x.storage()->data() + static_cast<size_t>(x.offset()) * size_of(x.dtype());
   };
   for (int64_t r = 0; r < rows.size(0); ++r)
-    std::memcpy(address(memory) + static_cast<size_t>(places[r]) * bytes,
-                address(rows) + static_cast<size_t>(r) * bytes, bytes);
+    for (int64_t h = 0; h < heads; ++h)
+      std::memcpy(address(memory) + static_cast<size_t>(h * count + places[r]) * bytes,
+                  address(rows) + static_cast<size_t>(r * heads + h) * bytes, bytes);
 }
 
 }  // namespace

@@ -14,12 +14,14 @@ namespace {
 
 template <class T>
 void store_rows(const Tensor& rows, const Tensor& places_in, const Tensor& memory) {
-  const int64_t width = rows.size(1);
+  const int64_t heads = rows.size(1), size = rows.size(2), count = memory.size(1);
   const int64_t* places = input<int64_t>(places_in);
-  check_indices(kStoreRows.name, "places", places_in, memory.size(0));
+  check_indices(kStoreRows.name, "places", places_in, count);
   for (int64_t r = 0; r < rows.size(0); ++r)
-    for (int64_t i = 0; i < width; ++i)
-      output<T>(memory)[places[r] * width + i] = input<T>(rows)[r * width + i];
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t i = 0; i < size; ++i)
+        output<T>(memory)[(h * count + places[r]) * size + i] =
+            input<T>(rows)[(r * heads + h) * size + i];
 }
 
 // One row of one head.
@@ -28,7 +30,8 @@ void attend(const Tensor& query, const CachedAttentionInputs& in, const Tensor& 
             const Tensor& lse, const CachedAttentionParams& params, const CachedRows::Row& row,
             int64_t r, int64_t h) {
   const int64_t heads = query.size(1), size = query.size(2);
-  const int64_t key_heads = in.keys.size(1), value_size = in.values.size(2);
+  const int64_t key_heads = in.keys.size(0), count = in.keys.size(1);
+  const int64_t value_size = in.values.size(2);
   const int64_t key_head = h / (heads / key_heads);
   const T* q = input<T>(query) + (r * heads + h) * size;
   const T cap = static_cast<T>(params.softcap);
@@ -36,7 +39,7 @@ void attend(const Tensor& query, const CachedAttentionInputs& in, const Tensor& 
   std::vector<T> scores(static_cast<size_t>(row.count), -std::numeric_limits<T>::infinity());
   T highest = -std::numeric_limits<T>::infinity();
   for (int64_t j = row.begin; j < row.count; ++j) {
-    const T* k = input<T>(in.keys) + (row.places[j] * key_heads + key_head) * size;
+    const T* k = input<T>(in.keys) + (key_head * count + row.places[j]) * size;
     T dot = 0;
     for (int64_t d = 0; d < size; ++d) dot += q[d] * k[d];
     T s = static_cast<T>(params.scale) * dot;
@@ -57,7 +60,7 @@ void attend(const Tensor& query, const CachedAttentionInputs& in, const Tensor& 
   T* to = output<T>(out) + (r * heads + h) * value_size;
   std::fill(to, to + value_size, T(0));
   for (int64_t j = row.begin; j < row.count; ++j) {
-    const T* v = input<T>(in.values) + (row.places[j] * key_heads + key_head) * value_size;
+    const T* v = input<T>(in.values) + (key_head * count + row.places[j]) * value_size;
     const T weight = std::exp(scores[static_cast<size_t>(j)] - log_sum);
     for (int64_t d = 0; d < value_size; ++d) to[d] += weight * v[d];
   }
