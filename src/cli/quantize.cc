@@ -1,12 +1,12 @@
-#include <cstdio>
 #include <memory>
-#include <unistd.h>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "glassformer/models/model.h"
 
 namespace glassformer {
@@ -47,16 +47,6 @@ int64_t weight_bytes(const fs::path& folder) {
   return bytes;
 }
 
-// A bar on a terminal, otherwise a line for every tenth.
-void show_progress(size_t done, size_t total) {
-  static const bool terminal = isatty(STDERR_FILENO) != 0;
-  if (terminal)
-    fmt::print(stderr, "\r[{:<40}] {}/{} tensors{}", std::string(40 * done / total, '='), done,
-               total, done == total ? "\n" : "");
-  else if (10 * done / total != 10 * (done - 1) / total)
-    fmt::print(stderr, "{}/{} tensors\n", done, total);
-}
-
 void run(const Options& options) {
   const fs::path from = options.model, to = options.output;
   require<FileError>(fs::is_directory(from), "{}: expected a model folder, found none",
@@ -70,7 +60,11 @@ void run(const Options& options) {
     require<ValueError>(!parameter.quantised.defined(),
                         "{}: expected floating weights, found a model that is quantised already",
                         from.string());
-  SaveOptions save{.group = options.group, .progress = show_progress};
+  std::optional<Progress> progress;
+  SaveOptions save{.group = options.group, .progress = [&](size_t done, size_t total) {
+                     if (!progress) progress.emplace("tensors", static_cast<int64_t>(total));
+                     progress->update(static_cast<int64_t>(done));
+                   }};
   if (options.type == "bfloat16")
     save.dtype = DType::kBFloat16;
   else
@@ -82,6 +76,7 @@ void run(const Options& options) {
     throw FileError(fmt::format("{}: cannot be written: {}", to.string(), error.code().message()));
   }
   model.save(to, save);
+  progress.reset();
   const int64_t before = weight_bytes(from), after = weight_bytes(to);
   if (options.json)
     fmt::print("{}\n", Json{{"output", to.string()},

@@ -89,7 +89,9 @@ TEST_P(EngineOf, LittleRoomOnlyMakesRequestsWait) {
   for (const GenerationRequest& request : requests) engine.submit(request);
   while (engine.step()) {
   }
-  for (const GenerationResult& result : engine.take_finished())
+  const std::vector<GenerationResult> results = engine.take_finished();
+  ASSERT_EQ(results.size(), requests.size());
+  for (const GenerationResult& result : results)
     expect_same(result, expected[static_cast<size_t>(result.request)]);
 }
 

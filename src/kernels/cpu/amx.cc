@@ -26,15 +26,6 @@ constexpr size_t kPanelBlock = kAmxDepth * kAmxCols;  // values of a panel per 3
 
 // ------------------------------------------------------------------------------------ tile state
 
-// LDTILECFG's operand, palette 1.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {};
-  uint8_t rows[16] = {};
-};
-
 struct ThreadTiles {
   int depth = 0;    // nested scopes
   size_t rows = 0;  // rows of A configured, 0 for none
@@ -45,7 +36,7 @@ thread_local ThreadTiles tiles;
 // make shorter tiles, which neither read nor write beyond the matrix and take less time.
 GLASSFORMER_AMX_TARGET void configure(size_t rows) {
   if (tiles.rows == rows) return;
-  TileConfig config;
+  AmxTileConfig config;
   const size_t upper = std::min<size_t>(rows, 16);
   for (const int tile : {0, 1, 4}) config.rows[tile] = static_cast<uint8_t>(upper);
   for (const int tile : {2, 3, 5}) config.rows[tile] = static_cast<uint8_t>(rows - upper);

@@ -25,6 +25,15 @@ constexpr size_t amx_packed_size(size_t k, size_t n) {
   return (n + kAmxCols - 1) / kAmxCols * kAmxCols * amx_padded_k(k);
 }
 
+// LDTILECFG's operand, palette 1: bytes a row and rows of each tile.
+struct alignas(64) AmxTileConfig {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+
 // Holds the tile unit for the calling thread; needed around amx_tile_product. Nests at the cost of
 // a counter; the outermost scope gives the unit back, so that other code's context switches stay
 // cheap.

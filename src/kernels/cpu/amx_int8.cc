@@ -1,6 +1,7 @@
 #include "kernels/cpu/amx_int8.h"
 
 #include "base/check.h"
+#include "kernels/cpu/amx.h"
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
 
@@ -22,18 +23,11 @@ namespace {
 constexpr size_t kRows = ActivationGroup::kRows;
 constexpr size_t kGroupCodes = kCodeDepth * kCodeColumns;
 
-// LDTILECFG's operand, palette 1. Tiles 0..3 are C [16 rows][16 columns], 4 and 5 A [16][32 of k],
-// 6 and 7 B [8][16 columns][4 of k]: one group at a time, for the scales of the next are others.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 32, 32, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 8, 8};
-};
-
+// Tiles 0..3 are C [16 rows][16 columns], 4 and 5 A [16][32 of k], 6 and 7 B [8][16 columns][4 of
+// k]: one group at a time, for the scales of the next are others.
 GLASSFORMER_AMX_TARGET void configure() {
-  const TileConfig config;
+  const AmxTileConfig config{.row_bytes = {64, 64, 64, 64, 32, 32, 64, 64},
+                             .rows = {16, 16, 16, 16, 16, 16, 8, 8}};
   asm volatile("" ::"m"(config) : "memory");  // the intrinsics do not say what memory they read
   _tile_loadconfig(&config);
 }
