@@ -1,8 +1,10 @@
 #include "autograd/tape.h"
 
 #include <atomic>
+#include <optional>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 
 #include "base/check.h"
 #include "glassformer/autograd/no_grad.h"
@@ -15,7 +17,9 @@ namespace glassformer {
 struct TapeNode {
   uint64_t number = 0;
   const char* op = "";
-  std::vector<std::shared_ptr<GradientState>> inputs;  // null where no gradient is needed
+  // Null where no gradient is needed. After those of the shapes, to which the closure gives
+  // gradients, come the ones that it adds to by itself.
+  GradientStates inputs;
   std::vector<Shape> input_shapes;
   size_t outputs = 0;
   BackwardClosure backward;  // empty once it was used
@@ -28,7 +32,11 @@ struct TapeNode {
 
 namespace {
 
+class LeafUses;
+
 thread_local bool recording = true;
+thread_local ReadStates* reading = nullptr;  // the innermost
+thread_local LeafUses* watched = nullptr;    // of the walk with a hook that runs
 std::atomic<uint64_t> next_number{1};
 
 using NodeGradients = std::unordered_map<TapeNode*, std::vector<Tensor>>;
@@ -41,13 +49,62 @@ struct OlderFirst {
 using Frontier = std::priority_queue<std::shared_ptr<TapeNode>,
                                      std::vector<std::shared_ptr<TapeNode>>, OlderFirst>;
 
+// Counts how often the tape behind some roots reaches each leaf, to tell when it has done so for
+// the last time. Walks within closures see the counts as well, and are held to them.
+class LeafUses {
+ public:
+  LeafUses(const std::vector<Tensor>& roots, const LeafHook& hook)
+      : before_(std::exchange(watched, this)), hook_(hook) {
+    std::vector<TapeNode*> ahead;
+    std::unordered_set<const TapeNode*> seen;
+    const auto reach = [&](GradientState* state) {
+      if (state == nullptr) return;
+      if (state->node == nullptr) {
+        if (uses_[state]++ == 0) leaves_.push_back(state);
+      } else if (seen.insert(state->node.get()).second) {
+        ahead.push_back(state->node.get());
+      }
+    };
+    for (const Tensor& root : roots)
+      if (root.requires_grad()) reach(root.gradient_state());
+    while (!ahead.empty()) {
+      const TapeNode& node = *ahead.back();
+      ahead.pop_back();
+      for (const auto& input : node.inputs) reach(input.get());
+    }
+  }
+  LeafUses(const LeafUses&) = delete;
+  LeafUses& operator=(const LeafUses&) = delete;
+  ~LeafUses() { watched = before_; }
+
+  void check_unfinished(const GradientState& leaf) const {
+    const auto found = uses_.find(&leaf);
+    internal_check(found == uses_.end() || found->second > 0, "a gradient for a finished leaf");
+  }
+  void release(const GradientState& leaf) {
+    if (--uses_.at(&leaf) == 0) hook_(&leaf);
+  }
+  // The entries that no gradient reached keep their uses to the end.
+  void finish() {
+    for (const GradientState* leaf : leaves_)
+      if (std::exchange(uses_.at(leaf), 0) > 0) hook_(leaf);
+  }
+
+ private:
+  LeafUses* before_;
+  const LeafHook& hook_;
+  std::vector<const GradientState*> leaves_;  // in the order they were met
+  std::unordered_map<const GradientState*, size_t> uses_;
+};
+
 // Delivers a gradient to a leaf or to the pending outputs of the node that made the tensor.
 class Walk {
  public:
-  explicit Walk(Accumulate accumulate) : accumulate_(accumulate) {}
+  Walk(Accumulate accumulate, LeafUses* uses) : accumulate_(accumulate), uses_(uses) {}
 
   void deliver(GradientState& state, Tensor gradient) {
     if (state.node == nullptr) {
+      if (watched != nullptr) watched->check_unfinished(state);
       state.grad = accumulate_(std::move(state.grad), std::move(gradient));
       return;
     }
@@ -79,15 +136,19 @@ class Walk {
     const BackwardClosure backward = std::move(node.backward);
     node.backward = nullptr;
     std::vector<Tensor> input_gradients = backward(gradients);
-    internal_check(input_gradients.size() == node.inputs.size(), node.op);
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
+    internal_check(input_gradients.size() == node.input_shapes.size(), node.op);
+    for (size_t i = 0; i < input_gradients.size(); ++i) {
       if (node.inputs[i] == nullptr || !input_gradients[i].defined()) continue;
       internal_check(input_gradients[i].shape() == node.input_shapes[i], node.op);
       deliver(*node.inputs[i], std::move(input_gradients[i]));
     }
+    if (uses_ == nullptr) return;
+    for (const auto& input : node.inputs)
+      if (input != nullptr && input->node == nullptr) uses_->release(*input);
   }
 
   Accumulate accumulate_;
+  LeafUses* uses_;  // null without a hook
   Frontier frontier_;
   NodeGradients pending_;
 };
@@ -96,7 +157,7 @@ class Walk {
 
 // Frees a chain of any length without recursion as deep as the chain.
 TapeNode::~TapeNode() {
-  std::vector<std::shared_ptr<GradientState>> doomed = std::move(inputs);
+  GradientStates doomed = std::move(inputs);
   while (!doomed.empty()) {
     std::shared_ptr<GradientState> state = std::move(doomed.back());
     doomed.pop_back();
@@ -111,13 +172,26 @@ bool grad_enabled() { return recording; }
 GradScope::GradScope(bool enabled) : before_(recording) { recording = enabled; }
 GradScope::~GradScope() { recording = before_; }
 
-bool needs_grad(const Tensor& x) { return recording && x.defined() && x.requires_grad(); }
+ReadStates::ReadStates() : before_(std::exchange(reading, this)) {}
+ReadStates::~ReadStates() { reading = before_; }
+void ReadStates::add(const std::shared_ptr<GradientState>& state) {
+  if (seen_.insert(state.get()).second) states_.push_back(state);
+}
+
+bool needs_grad(const Tensor& x) {
+  if (!x.defined() || !x.requires_grad()) return false;
+  if (!recording && reading != nullptr) reading->add(x.shared_gradient_state());
+  return recording;
+}
 
 void record(const char* op, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
-            BackwardClosure backward, bool always) {
-  if (!recording) return;
+            BackwardClosure backward, const GradientStates& captured) {
+  if (!recording) {
+    for (const Tensor& input : inputs) static_cast<void>(needs_grad(input));  // may be listed
+    return;
+  }
   auto node = std::make_shared<TapeNode>();
-  bool wanted = always;
+  bool wanted = !captured.empty();
   for (const Tensor& input : inputs) {
     const bool needed = needs_grad(input);
     wanted |= needed;
@@ -126,6 +200,7 @@ void record(const char* op, const std::vector<Tensor>& inputs, const std::vector
     node->input_shapes.push_back(input.defined() ? input.shape() : Shape{});
   }
   if (!wanted) return;
+  node->inputs.insert(node->inputs.end(), captured.begin(), captured.end());
   node->number = next_number++;
   node->op = op;
   node->outputs = outputs.size();
@@ -140,12 +215,15 @@ void record(const char* op, const std::vector<Tensor>& inputs, const std::vector
 }
 
 void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,
-                  Accumulate accumulate) {
+                  Accumulate accumulate, const LeafHook& on_leaf) {
   const NoGrad no_grad;
-  Walk walk(accumulate);
+  std::optional<LeafUses> uses;
+  if (on_leaf) uses.emplace(roots, on_leaf);
+  Walk walk(accumulate, uses ? &*uses : nullptr);
   for (size_t i = 0; i < roots.size(); ++i)
     if (roots[i].requires_grad()) walk.deliver(*roots[i].gradient_state(), gradients[i]);
   walk.run();
+  if (uses) uses->finish();
 }
 
 SavedTensor::SavedTensor(const char* op, const Tensor& tensor)

@@ -4,8 +4,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
+#include "glassformer/autograd/leaf_hook.h"
 #include "glassformer/tensor/tensor.h"
 
 namespace glassformer {
@@ -20,16 +22,35 @@ using Accumulate = Tensor (*)(Tensor into, Tensor gradient);
 // True if the op that reads `x` must be recorded for its sake.
 bool needs_grad(const Tensor& x);
 
-// Puts an op on the tape: marks `outputs` as made from `inputs`. Does nothing where recording is
-// off or no input needs a gradient, unless `always` (for ops whose closure reaches parameters that
-// are not among its inputs).
+using GradientStates = std::vector<std::shared_ptr<GradientState>>;
+
+// Puts an op on the tape: marks `outputs` as made from `inputs`. `captured` are what its closure
+// adds gradients to by itself. Does nothing where recording is off or none of them needs a
+// gradient.
 void record(const char* op, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
-            BackwardClosure backward, bool always = false);
+            BackwardClosure backward, const GradientStates& captured = {});
+
+// Lists what ops read with recording off that would need a gradient with it on, each once.
+class ReadStates {
+ public:
+  ReadStates();
+  ReadStates(const ReadStates&) = delete;
+  ReadStates& operator=(const ReadStates&) = delete;
+  ~ReadStates();
+  const GradientStates& states() const { return states_; }
+  void add(const std::shared_ptr<GradientState>& state);
+
+ private:
+  ReadStates* before_;
+  GradientStates states_;
+  std::unordered_set<const GradientState*> seen_;
+};
 
 // Walks the tape back from `roots`, newest entry first, and adds into the grad() of every leaf.
-// Each entry is used up; meeting it again throws AutogradError.
+// Each entry is used up; meeting it again throws AutogradError. `on_leaf`, where given, hears of
+// every leaf that the tape reaches as soon as no entry that remains can add to it.
 void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,
-                  Accumulate accumulate);
+                  Accumulate accumulate, const LeafHook& on_leaf = {});
 
 // A tensor kept for the backward. get() throws AutogradError if its memory was changed in place
 // since. Holds no reference to the tape, so that an op may save its own output.

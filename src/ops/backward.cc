@@ -41,14 +41,15 @@ std::vector<Tensor> as_leaves(const std::vector<Tensor>& tensors, const std::vec
 
 }  // namespace
 
-void backward(const Tensor& loss) {
+void backward(const Tensor& loss, const LeafHook& on_leaf) {
   check_output(loss);
   require<ShapeError>(loss.count() == 1, "backward: expected a loss of one element, found shape {}",
                       loss.shape());
-  run_backward({loss}, {ones(loss.shape(), loss.options())}, accumulate);
+  run_backward({loss}, {ones(loss.shape(), loss.options())}, accumulate, on_leaf);
 }
 
-void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients) {
+void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients,
+              const LeafHook& on_leaf) {
   require<ValueError>(outputs.size() == gradients.size(),
                       "backward: expected a gradient for each of {} outputs, found {}",
                       outputs.size(), gradients.size());
@@ -58,7 +59,7 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
     check_same_device("backward", {{"output", outputs[i]}, {"gradient", gradients[i]}});
     check_same_dtype("backward", {{"output", outputs[i]}, {"gradient", gradients[i]}});
   }
-  run_backward(outputs, gradients, accumulate);
+  run_backward(outputs, gradients, accumulate, on_leaf);
 }
 
 std::vector<Tensor> checkpoint(const BlockFunction& block, const std::vector<Tensor>& inputs,
@@ -72,9 +73,12 @@ std::vector<Tensor> checkpoint(const BlockFunction& block, const std::vector<Ten
     needed.push_back(needs_grad(input));
   }
   std::vector<Tensor> outputs;
+  GradientStates read;  // parameters that the block captures are among them, and only there
   {
     const NoGrad no_grad;
+    const ReadStates reading;
     for (const Tensor& output : block(inputs)) outputs.push_back(output.detach());
+    read = reading.states();
   }
   auto again = [block, saved, needed, random, start](const std::vector<Tensor>& gradients) {
     std::vector<Tensor> kept;
@@ -99,8 +103,7 @@ std::vector<Tensor> checkpoint(const BlockFunction& block, const std::vector<Ten
       input_gradients.push_back(leaf.defined() ? leaf.grad() : Tensor());
     return input_gradients;
   };
-  // Parameters that the block captures are not among its inputs, so it is always recorded.
-  record("checkpoint", inputs, outputs, again, /*always=*/true);
+  record("checkpoint", inputs, outputs, again, read);
   return outputs;
 }
 

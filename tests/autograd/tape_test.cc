@@ -1,5 +1,8 @@
 #include "autograd/tape.h"
 
+#include <map>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "glassformer/glassformer.h"
@@ -107,7 +110,8 @@ TEST(Tape, AChainOfTwoHundredThousandOps) {
 TEST(Tape, Errors) {
   Tensor x = ones({2}).set_requires_grad();
   expect_throws<ShapeError>([&] { backward(x * 2); }, {"backward", "[2]"});
-  expect_throws<ValueError>([&] { backward({x * 2}, {}); }, {"backward", "1"});
+  expect_throws<ValueError>([&] { backward(std::vector{x * 2}, std::vector<Tensor>()); },
+                            {"backward", "1"});
   expect_throws<ShapeError>([&] { backward({x * 2}, {ones({3})}); }, {"gradient", "[2]", "[3]"});
   expect_throws<DTypeError>([&] { backward({x * 2}, {ones({2}, {DType::kFloat64})}); },
                             {"gradient", "float64"});
@@ -151,6 +155,81 @@ TEST(Tape, CheckpointReachesCapturedParametersAlone) {
       checkpoint([&](const std::vector<Tensor>& in) { return std::vector{in[0] * weight}; }, {x});
   backward(sum(out[0]));
   EXPECT_EQ(weight.grad().to_vector<float>(), (std::vector<float>{4, 4, 4}));
+}
+
+// What a hook saw of the leaves it knows: which, and the gradient at that moment.
+struct Announced {
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<float>> gradients;
+};
+Announced announced_by(const Tensor& loss,
+                       const std::vector<std::pair<std::string, Tensor>>& leaves) {
+  Announced seen;
+  backward(loss, [&](const GradientState* state) {
+    for (const auto& [name, leaf] : leaves) {
+      if (leaf.gradient_state() != state) continue;
+      seen.names.push_back(name);
+      if (leaf.grad().defined()) seen.gradients[name] = leaf.grad().to_vector<float>();
+    }
+  });
+  for (const auto& [name, leaf] : leaves) {
+    const Tensor gradient = leaf.grad();
+    EXPECT_EQ(seen.gradients[name],
+              gradient.defined() ? gradient.to_vector<float>() : std::vector<float>());
+  }
+  return seen;
+}
+using Names = std::vector<std::string>;
+
+TEST(LeafHook, HearsOfTheNewestFirstAndOfATiedLeafLast) {
+  Tensor tied = leaf({4}, 0), a = leaf({4}, 1), b = leaf({4}, 2);
+  const Tensor hidden = gelu(tied * 2 + a) * b;
+  const Announced seen = announced_by(sum(hidden * tied), {{"tied", tied}, {"a", a}, {"b", b}});
+  EXPECT_EQ(seen.names, (Names{"b", "a", "tied"}));
+}
+
+TEST(LeafHook, HearsOfWhatCheckpointsReach) {
+  Tensor x = leaf({4}, 0), shared = leaf({4}, 1), first = leaf({4}, 2), second = leaf({4}, 3);
+  const auto block = [&](const Tensor& weight) {
+    return [&](const std::vector<Tensor>& in) {
+      // A checkpoint within, and a leaf that is read through a view.
+      return checkpoint(
+          [&](const std::vector<Tensor>& inner) {
+            return std::vector{gelu(inner[0] * reshape(weight, {4})) + shared};
+          },
+          in);
+    };
+  };
+  const Tensor middle = checkpoint(block(first), {x})[0];
+  const Tensor last = checkpoint(block(second), {middle})[0];
+  const Announced seen =
+      announced_by(sum(last), {{"x", x}, {"shared", shared}, {"first", first}, {"second", second}});
+  EXPECT_EQ(seen.names.front(), "second");
+  EXPECT_THAT(seen.names, ::testing::UnorderedElementsAre("x", "shared", "first", "second"));
+}
+
+// The block takes the tape behind what it captured along; its leaves are heard of at the end.
+TEST(LeafHook, HearsOfLeavesBehindACapturedResult) {
+  Tensor x = leaf({4}, 0), weight = leaf({4}, 1);
+  const Tensor captured = gelu(weight);
+  const auto out =
+      checkpoint([&](const std::vector<Tensor>& in) { return std::vector{in[0] * captured}; }, {x});
+  EXPECT_EQ(announced_by(sum(out[0]), {{"x", x}, {"weight", weight}}).names,
+            (Names{"x", "weight"}));
+}
+
+TEST(LeafHook, ALeafWithoutAGradientIsHeardOfOnce) {
+  Tensor x = leaf({4}, 0), unused = leaf({4}, 1);
+  const auto parts = checkpoint(
+      [](const std::vector<Tensor>& in) {
+        return std::vector{in[0] * 2, in[1] * 3};
+      },
+      {x, unused});
+  const Announced seen = announced_by(sum(parts[0]), {{"x", x}, {"unused", unused}});
+  EXPECT_EQ(seen.names, (Names{"x", "unused"}));
+  EXPECT_FALSE(unused.grad().defined());
+  Tensor loss = leaf({1}, 2);  // a leaf as the loss
+  EXPECT_EQ(announced_by(loss, {{"loss", loss}}).names, Names{"loss"});
 }
 
 TEST(Tape, CheckpointKeepsLessAlive) {
