@@ -30,9 +30,9 @@ class PackedWeight {
  public:
   explicit PackedWeight(const Tensor& weight);  // [out, in]
   // A quantised one, about as large as its codes, for x of `dtype`. The bits of a result depend on
-  // its row of x and of the weight alone. With int8_activations rows of x are quantised too, in
-  // groups of 32 (x ≈ s · q, s = max|x| / 127), and products are those of integers; without, the
-  // weight is expanded to `dtype` on its way.
+  // its row of x and of the weight alone. With int8_activations rows of x are quantised too
+  // (x ≈ s · q, s = max|x| / 127), whole for kInt8 and in groups of 32 for other schemes, and
+  // products are those of integers; without, the weight is expanded to `dtype` on its way.
   PackedWeight(const QuantisedTensor& weight, DType dtype, bool int8_activations);
   // One layer that computes several quantised ones at once, their results next to each other.
   // Shares their memory. Throws ShapeError or ValueError unless they take the same x.

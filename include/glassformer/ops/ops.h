@@ -24,4 +24,5 @@
 #include "glassformer/ops/relative_positions.h"  // IWYU pragma: export
 #include "glassformer/ops/rotary.h"              // IWYU pragma: export
 #include "glassformer/ops/softmax.h"             // IWYU pragma: export
+#include "glassformer/ops/update.h"              // IWYU pragma: export
 #include "glassformer/ops/view.h"                // IWYU pragma: export

@@ -25,7 +25,8 @@
   X(reduce)                        \
   X(relative_positions)            \
   X(rotary)                        \
-  X(softmax)
+  X(softmax)                       \
+  X(update)
 
 namespace glassformer::cpu {
 
