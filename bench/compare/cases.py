@@ -171,6 +171,45 @@ def tokenizer_cases():
     yield case("load/150000", [Goal("tokenizers/ours", 2)], file="large", text="", lines=False)
 
 
+def decode_cases(quick):
+    """Batch 1: a prompt of 512 tokens, and steps after a short one."""
+    steps_goals = [Goal("share of ceiling", 0.85), Goal("ours/peer", 1.05)]
+    for model, words in (("gpt2", 50257), ("llama-1b", 32000))[:1 if quick else 2]:
+        for kind in ("float32", "bfloat16", "int8", "int4"):
+            yield generation_case("decode", f"{model}/{kind}/prompt", [ids(512, words)],
+                                  [Goal("ours/peer", 1.2)], model=model, type=kind, tokens=512)
+            yield generation_case("decode", f"{model}/{kind}/steps", [ids(32, words), ids(16, words)],
+                                  steps_goals, model=model, type=kind, tokens=16)
+
+
+def translate_cases():
+    """Beam 4, sentences of 8 to 39 tokens, 32 new tokens each."""
+    beams, length = 4, 32
+    goals = [Goal("ours/peer", 1.2), Goal("memory, ours/peer", 1.0, at_most=True)]
+    for kind in (F32, "int8"):
+        for batch in (1, 32):
+            lengths = [24] if batch == 1 else [8 + (i * 13) % 32 for i in range(batch)]
+            yield generation_case(
+                "translate", f"marian/{kind}/{batch}",
+                [sentences(lengths), lambda torch, n=lengths: torch.tensor(n)], goals,
+                model="marian", type=kind, beams=beams, length=length, tokens=batch * length)
+
+
+def sentences(lengths):
+    """Ids of any words, each sentence ended by 0, end to end."""
+    def make(torch):
+        parts = [torch.randint(2, 58100, (count,)) for count in lengths]
+        for part in parts:
+            part[-1] = 0
+        return torch.cat(parts)
+    return make
+
+
+def generation_case(op, name, inputs, goals, **args):
+    return Case(name=f"{op}/{name}", op=op, dtype=F32, make=make_all(inputs), torch=None, args=args,
+                goals=goals)
+
+
 def nn(torch):
     return torch.nn.functional
 
@@ -182,6 +221,8 @@ def all_cases(quick):
     yield from memory_cases(8192 if quick else 65536, 512 if quick else 2048)
     yield from model_cases(quick)
     yield from tokenizer_cases()
+    yield from decode_cases(quick)
+    yield from translate_cases()
 
 
 def make_inputs(torch, case):

@@ -1,5 +1,5 @@
-"""Measures Glassformer side by side with PyTorch, on whole models also ONNX Runtime, and on text the
-tokenizers package, in one run.
+"""Measures Glassformer side by side with PyTorch, on whole models also ONNX Runtime, on text the
+tokenizers package, and on generation llama.cpp and CTranslate2, in one run.
 
 All work on the same numbers with the same number of threads; their results are compared before
 anything is timed; repetitions take turns, so that what else the machine does falls on all. Medians
@@ -17,6 +17,9 @@ import sys
 from pathlib import Path
 
 import cases
+import generating
+import generation_files
+import generation_report
 import models
 import peer_probe
 import report
@@ -147,6 +150,16 @@ def compare_tokenizers(chosen, torch, _, arguments):
                                               arguments.quick)
 
 
+def compare_generation(chosen, torch, _, arguments):
+    """(results, their table)."""
+    driver = program(arguments.root, "glassformer_compare")
+    files = generation_files.Files(arguments.root)
+    results = list(told(generating.measure(case, files, torch, driver, arguments,
+                                           3 if arguments.quick else 5) for case in chosen))
+    peer, _ = generating.peer_of(chosen[0].op)
+    return results, generation_report.markdown(results, peer, arguments.threads, arguments.quick)
+
+
 def main():
     arguments = parse_arguments()
     chosen = selected(arguments)
@@ -164,8 +177,10 @@ def main():
         peer += (f" with {peer_probe.VARIABLE}={level}: beyond that it ends with an illegal "
                  "instruction on this machine")
     results, texts = [], {}
-    kinds = {"ops": compare_ops, "models": compare_models, "tokenizers": compare_tokenizers}
-    kind_of = {"model": "models", "tokenizer": "tokenizers"}
+    kinds = {"ops": compare_ops, "models": compare_models, "tokenizers": compare_tokenizers,
+             "decode": compare_generation, "translate": compare_generation}
+    kind_of = {"model": "models", "tokenizer": "tokenizers", "decode": "decode",
+               "translate": "translate"}
     for kind, compare in kinds.items():
         wanted = [case for case in chosen if kind_of.get(case.op, "ops") == kind]
         if wanted:

@@ -14,7 +14,8 @@
 // {"folder", "dtype", "input"}, the last being the name of its one input, and its result is the
 // last hidden state. The case "tokenizer" reads {"file", "text", "lines"}: a tokenizer.json, a text
 // file and whether it is encoded line by line; its result is the ids. Without a text the file is
-// loaded each time, and the result is the number of tokens.
+// loaded each time, and the result is the number of tokens. The cases "decode" and "translate" are
+// described in generation_cases.h.
 //
 // {"floor": {"dtype", "operations", "reads", "writes"}, "repeats": n} answers the "seconds" that
 // the machine itself takes for so much.
@@ -32,6 +33,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ceilings.h"
+#include "generation_cases.h"
 #include "glassformer/glassformer.h"
 
 namespace glassformer::bench {
@@ -106,6 +108,8 @@ const std::map<std::string, Op>& ops() {
        [](const Inputs& in, const json&) { return [=] { return log_softmax(in[0]); }; }},
       {"cross_entropy",
        [](const Inputs& in, const json&) { return [=] { return cross_entropy(in[0], in[1]); }; }},
+      {"decode", decode_case},
+      {"translate", translate_case},
       {"tokenizer", [](const Inputs&, const json& args) { return tokenizer_case(args); }},
       {"model",
        [](const Inputs& in, const json& args) {

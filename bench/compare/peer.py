@@ -69,21 +69,26 @@ class Case:
         return {"path": path, "shape": list(x.shape), "dtype": self.dtype}
 
 
-def main():
-    open_model = {"torch": torch_model, "onnxruntime": onnxruntime_model}[sys.argv[1]]
+def serve(name, make_case):
+    """Answers requests about the case that make_case(request) gives, until there are no more."""
     current = None
     for line in sys.stdin:
         request = json.loads(line)
         try:
             if "case" in request:
-                current = Case(open_model, request)
+                current = make_case(request)
             reply = {"seconds": [current.run() for _ in range(request["repeats"])],
                      "peak_bytes": 0, "outputs": []}
             if "outputs" in request:
                 reply["outputs"] = [current.write(f"{request['outputs']}0.bin")]
         except Exception as error:  # what goes wrong is an answer
-            reply = {"error": f"{sys.argv[1]}: {error}"}
+            reply = {"error": f"{name}: {error}"}
         print(json.dumps(reply), flush=True)
+
+
+def main():
+    open_model = {"torch": torch_model, "onnxruntime": onnxruntime_model}[sys.argv[1]]
+    serve(sys.argv[1], lambda request: Case(open_model, request))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The sides of a case: torch in this process, and programs that answer JSON lines: ours, and peers."""
 
+import contextlib
 import json
 import os
 import re
@@ -16,6 +17,10 @@ BURST = 0.02   # seconds of one turn, at least: short cases are repeated within 
 
 class Failed(Exception):
     """A side could not run the case."""
+
+
+class Died(SystemExit):
+    """A side's process ended by itself."""
 
 
 class Driver:
@@ -35,7 +40,8 @@ class Driver:
         return self
 
     def __exit__(self, *_):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # of one that has died
+            self.process.stdin.close()
         self.process.wait()
         self.folder.cleanup()
 
@@ -44,7 +50,7 @@ class Driver:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"error: {self.process.args[0]} died, status {self.process.wait()}")
+            raise Died(f"error: {self.process.args[0]} died, status {self.process.wait()}")
         reply = json.loads(line)
         if "error" in reply:
             raise Failed(reply["error"])

@@ -40,6 +40,7 @@ void copy_others(const fs::path& from, const fs::path& to) {
 }
 
 int64_t weight_bytes(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return static_cast<int64_t>(fs::file_size(folder));
   int64_t bytes = 0;
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().extension() == ".safetensors")
@@ -49,8 +50,6 @@ int64_t weight_bytes(const fs::path& folder) {
 
 void run(const Options& options) {
   const fs::path from = options.model, to = options.output;
-  require<FileError>(fs::is_directory(from), "{}: expected a model folder, found none",
-                     from.string());
   require<FileError>(!fs::exists(to) || (fs::is_directory(to) && fs::is_empty(to)),
                      "{}: is there already; choose a folder that is not, or remove it",
                      to.string());
@@ -58,8 +57,9 @@ void run(const Options& options) {
       Model::open(from, {.purpose = LoadOptions::Purpose::kReading, .dtype = std::nullopt});
   for (const Parameter& parameter : model.transformer().parameters())
     require<ValueError>(!parameter.quantised.defined(),
-                        "{}: expected floating weights, found a model that is quantised already",
-                        from.string());
+                        "{}: expected floating weights, found a model that is quantised already "
+                        "({}): it is used as it is, and quantising it again would lose more",
+                        from.string(), name_of(parameter.quantised.scheme));
   std::optional<Progress> progress;
   SaveOptions save{.group = options.group, .progress = [&](size_t done, size_t total) {
                      if (!progress) progress.emplace("tensors", static_cast<int64_t>(total));
@@ -71,7 +71,7 @@ void run(const Options& options) {
     save.scheme = quant_scheme_from_name(options.type);
   try {
     fs::create_directories(to);
-    copy_others(from, to);
+    if (fs::is_directory(from)) copy_others(from, to);
   } catch (const fs::filesystem_error& error) {
     throw FileError(fmt::format("{}: cannot be written: {}", to.string(), error.code().message()));
   }
@@ -94,7 +94,10 @@ void run(const Options& options) {
 void add_quantize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("quantize", "writes a model with smaller weights");
   auto options = std::make_shared<Options>();
-  command->add_option("MODEL", options->model, "a Hugging Face folder")->required();
+  command
+      ->add_option("MODEL", options->model,
+                   "a Hugging Face folder or a .gguf file of floating weights")
+      ->required();
   command->add_option("OUT", options->output, "the folder to write")->required();
   command->add_option("--type", options->type, "what matrices are written in")
       ->check(CLI::IsMember({"int8", "int4", "bfloat16"}))

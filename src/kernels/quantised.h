@@ -19,7 +19,8 @@ inline constexpr Kernel<void(const Tensor& codes, const QuantisedTensor& weight,
 
 // z = x · weightᵀ + bias,  y = activation(z) + residual, the results of several weights next to
 // each other. x [rows, in], rows contiguous; y [rows, out], contiguous. With int8_activations x is
-// quantised first, in groups of 32 of a row:  s = max|x| / 127,  x ≈ s · round(x / s).
+// quantised first, a whole row (weights of kInt8) or groups of 32 of it (all others):
+// s = max|x| / 127,  x ≈ s · round(x / s).
 struct QuantisedOperand {
   std::vector<PackedData> parts;
   bool int8_activations = false;

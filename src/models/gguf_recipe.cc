@@ -1,5 +1,7 @@
 #include "models/gguf_recipe.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/check.h"
@@ -103,7 +105,7 @@ Json gguf_config(const GgufFile& file) {
 
 Recipe gguf_recipe(const GgufFile& file, const JsonFields& config) {
   Recipe recipe = make_recipe(config);
-  recipe.names = gguf_names();
+  recipe.folder_names = std::exchange(recipe.names, gguf_names());
   // llama.cpp reorders Llama's queries and keys so that a pair lies side by side.
   if (config.text("model_type") == "llama")
     recipe.spec.decoder->positions.rotary_layout = RotaryOptions::Layout::kInterleaved;

@@ -26,8 +26,7 @@ Tensor from_stored(Tensor x, const StoredForm& form) {
   return form.parts == 1 ? x : chunk(x, 0, form.parts)[static_cast<size_t>(form.part)];
 }
 
-Tensor to_stored(const std::vector<Tensor>& parts, const StoredForm& form) {
-  Tensor x = parts.size() == 1 ? parts.front() : concatenate(parts, 0);
+Tensor to_stored(Tensor x, const StoredForm& form) {
   if (form.transposed && x.rank() == 2) x = transpose(x, 0, 1);
   return form.row ? unsqueeze(x, 0) : x;
 }
@@ -119,7 +118,7 @@ std::vector<NamedTensor> stored_parameters(const std::vector<Parameter>& paramet
   struct Whole {
     StoredForm form;
     bool matrix = false;
-    std::vector<Tensor> parts;
+    std::vector<Parameter> parts;
   };
   std::map<std::string, Whole> stored;
   for (const Parameter& parameter : parameters) {
@@ -129,18 +128,28 @@ std::vector<NamedTensor> stored_parameters(const std::vector<Parameter>& paramet
     whole.form = spellings.front().form;
     whole.matrix = parameter.matrix;
     whole.parts.resize(static_cast<size_t>(whole.form.parts));
-    whole.parts[static_cast<size_t>(whole.form.part)] = parameter.value.detach();
+    whole.parts[static_cast<size_t>(whole.form.part)] = parameter;
   }
   std::vector<NamedTensor> tensors;
   size_t done = 0;
   for (const auto& [name, whole] : stored) {
-    if (quantization && whole.matrix) {
+    const auto joined = [&](const auto& tensor) {
+      std::vector<Tensor> parts;
+      for (const Parameter& part : whole.parts) parts.push_back(tensor(part));
+      return parts.size() == 1 ? parts.front() : concatenate(parts, 0);
+    };
+    const auto value = [](const Parameter& part) { return part.value.detach(); };
+    if (whole.parts.front().quantised.defined()) {
+      tensors.emplace_back(name, joined([](const Parameter& p) { return p.quantised.codes; }));
+      tensors.emplace_back(name + kScaleSuffix,
+                           joined([](const Parameter& p) { return p.quantised.scales; }));
+    } else if (quantization && whole.matrix) {
       const QuantisedTensor codes =
-          quantise(concatenate(whole.parts, 0), quantization->scheme, quantization->group);
+          quantise(joined(value), quantization->scheme, quantization->group);
       tensors.emplace_back(name, codes.codes);
       tensors.emplace_back(name + kScaleSuffix, codes.scales);
     } else {
-      tensors.emplace_back(name, to_stored(whole.parts, whole.form));
+      tensors.emplace_back(name, to_stored(joined(value), whole.form));
     }
     if (progress) progress(++done, stored.size());
   }

@@ -16,8 +16,8 @@ namespace glassformer {
 struct WeightOptions {
   std::optional<DType> dtype;  // without one each tensor keeps its own
   Device device = Device::kCpu;
-  std::optional<QuantizationConfig> quantization;  // of the matrices of safetensors
-  bool int8_activations = false;                   // of quantised matrices
+  std::optional<QuantizationConfig> quantization = {};  // of the matrices of safetensors
+  bool int8_activations = false;                        // of quantised matrices
 };
 
 // A checkpoint's tensors under our names. Tensors that are already as wanted are not copied.
@@ -43,7 +43,8 @@ class LoadedWeights : public WeightSource {
 
 // The stored tensors of parameters under our names: the other way round. Parameters with one stored
 // name are parts of it. With `quantization` matrices become codes and scales, a row an output of
-// their layer whatever the family's order; `progress` hears of every stored tensor.
+// their layer whatever the family's order, as they are of those that are quantised already (kInt8,
+// kInt4); `progress` hears of every stored tensor.
 using NamedTensor = std::pair<std::string, Tensor>;
 std::vector<NamedTensor> stored_parameters(const std::vector<Parameter>& parameters,
                                            const NameMap& names,

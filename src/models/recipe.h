@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace glassformer {
 struct Recipe {
   TransformerSpec spec;
   NameMap names;
+  // The family's names in a folder, where the file has others (GGUF).
+  std::optional<NameMap> folder_names = {};
 };
 
 // One architecture of a configuration ("BertForMaskedLM"), ready to be read.

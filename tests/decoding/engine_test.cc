@@ -1,8 +1,13 @@
 #include "glassformer/decoding/engine.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include <gtest/gtest.h>
 
+#include "decoding/running.h"
 #include "glassformer/base/error.h"
+#include "glassformer/tensor/memory.h"
 #include "support/throws.h"
 
 namespace glassformer {
@@ -95,7 +100,64 @@ TEST_P(EngineOf, LittleRoomOnlyMakesRequestsWait) {
     expect_same(result, expected[static_cast<size_t>(result.request)]);
 }
 
+// The second of two equal requests finds all its memory there.
+TEST_P(EngineOf, ASteadyStepTakesNothingFromTheSystem) {
+  const Model model = Model::open(folder(GetParam()));
+  for (const int64_t beams : {1, 4}) {
+    GenerationRequest request{.ids = some_ids(9, 1)};
+    request.options = read_generation_options(folder(GetParam()));
+    request.options.decoder_start_token_id = 0;
+    request.options.num_beams = beams;
+    request.options.max_new_tokens = request.options.min_new_tokens = 12;
+    Engine engine(model);
+    const auto run = [&] {
+      engine.submit(request);
+      const uint64_t before = memory_stats(Device::kCpu).system_calls;
+      int64_t steps = 1;
+      for (; engine.step(); ++steps) {
+      }
+      EXPECT_EQ(steps, 11);  // the first call runs the prompt and a step
+      return memory_stats(Device::kCpu).system_calls - before;
+    };
+    run();
+    EXPECT_EQ(run(), 0u) << beams << " beams";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, EngineOf, ::testing::Values("gpt2", "mistral", "t5", "marian"));
+
+// A place holds a token's keys and values: hypotheses with one beginning hold the same places, a
+// step writes to none of them, and those of what is dropped come back.
+TEST(Engine, ABeamStepCopiesNoKeysOrValues) {
+  const KvCache::LayerSpec layers[] = {{.key_heads = 2, .key_size = 4, .value_size = 4}};
+  KvCache cache(layers, 64, {});
+  const Tensor keys = cache.layer(0).key, values = cache.layer(0).value;
+  const std::vector<float> before_keys = keys.to_vector<float>();
+  const std::vector<float> before_values = values.to_vector<float>();
+  Running running;
+  running.request.options.num_beams = 4;
+  CacheSequence prompt(cache);
+  prompt.append(10);
+  for (int i = 0; i < 4; ++i) running.live.push_back(prompt), running.live.back().append(3);
+  prompt.truncate(0);
+  EXPECT_EQ(cache.free_places(), 64 - 10 - 4 * 3);
+  const std::vector<int64_t> first(running.live[0].places().begin(),
+                                   running.live[0].places().end());
+  const std::vector<int64_t> third(running.live[2].places().begin(),
+                                   running.live[2].places().end());
+  const Continuation next[] = {{0, 7}, {2, 8}, {0, 9}, {0, 5}};
+  running.follow(next);
+  for (const size_t child : {0, 2, 3})
+    EXPECT_TRUE(std::ranges::equal(running.live[child].places(), first));
+  EXPECT_TRUE(std::ranges::equal(running.live[1].places(), third));
+  EXPECT_EQ(cache.free_places(), 64 - 10 - 2 * 3);
+  EXPECT_EQ(cache.layer(0).key.storage(), keys.storage());
+  const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  };
+  EXPECT_TRUE(same(keys.to_vector<float>(), before_keys));
+  EXPECT_TRUE(same(values.to_vector<float>(), before_values));
+}
 
 TEST(Engine, LongPromptsAreCutAlikeInAnyCompany) {
   const Model model = Model::open(folder("llama"));

@@ -1,4 +1,5 @@
 // Models with quantised weights: written, opened, run, and refused where a file does not fit.
+#include <algorithm>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -71,8 +72,8 @@ TEST(QuantisedModel, IsNearTheTrainedModelItWasMadeOf) {
   const double int8 = error_of(stories, QuantScheme::kInt8);
   const double int4 = error_of(stories, QuantScheme::kInt4);
   std::printf("int8: %.3g, int4: %.3g\n", int8, int4);
-  EXPECT_LT(int8, 0.015);  // measured: 0.0076
-  EXPECT_LT(int4, 0.12);   // measured: 0.062
+  EXPECT_LT(int8, 0.03);  // measured: 0.020; 0.0076 with activations in groups of 32
+  EXPECT_LT(int4, 0.12);  // measured: 0.062
 }
 
 TEST(QuantisedModel, ComputesTheSameAloneAndInABatch) {
@@ -109,9 +110,49 @@ TEST(QuantisedModel, IsReadAndTrainedAsItsNumbers) {
        {LoadOptions::Purpose::kReading, LoadOptions::Purpose::kTraining})
     EXPECT_LT(distance(hidden_of(Model::open(folder.path(), {.purpose = purpose}), ids), expected),
               1e-5);
-  const TemporaryFolder other;
-  expect_throws<UnsupportedError>([&] { packed.save(other.path() / "again"); },
-                                  "quantised already");
+}
+
+// Fused and transposed projections (gpt2), grouped heads (llama-3).
+TEST(QuantisedModel, IsSavedAsItIs) {
+  for (const char* name : {"gpt2", "llama-3"})
+    for (const QuantScheme scheme : {QuantScheme::kInt8, QuantScheme::kInt4}) {
+      const TemporaryFolder folder;
+      const Model model = quantised(fixture(name), scheme, folder.path() / "once");
+      model.save(folder.path() / "again");
+      const auto once = open_weights(folder.path() / "once");
+      const auto again = open_weights(folder.path() / "again");
+      ASSERT_EQ(once->tensors().size(), again->tensors().size());
+      for (const StoredTensor& tensor : once->tensors())
+        EXPECT_TRUE(same_bits(once->get(tensor.name), again->get(tensor.name))) << tensor.name;
+      const Tensor ids = some_ids(2, 9);
+      EXPECT_TRUE(
+          same_bits(hidden_of(Model::open(folder.path() / "again"), ids), hidden_of(model, ids)));
+      for (const SaveOptions& other :
+           {SaveOptions{.scheme = QuantScheme::kInt8}, SaveOptions{.dtype = DType::kBFloat16}})
+        expect_throws<UnsupportedError>([&] { model.save(folder.path() / "other", other); },
+                                        "quantised already");
+    }
+}
+
+// A folder of a GGUF file's floating weights is the same model; of its blocks none is made.
+TEST(QuantisedModel, IsMadeOfAGgufFile) {
+  const auto gguf = std::filesystem::path(GLASSFORMER_FIXTURES_DIR) / "gguf";
+  for (const char* name : {"gpt2.gguf", "llama.gguf", "qwen2-full.gguf"}) {
+    const TemporaryFolder folder;
+    const Model model = Model::open(gguf / name);
+    const auto parameters = model.transformer().parameters();
+    const bool blocks = std::any_of(parameters.begin(), parameters.end(),
+                                    [](const Parameter& p) { return p.quantised.defined(); });
+    if (blocks) {
+      expect_throws<UnsupportedError>([&] { model.save(folder.path()); }, "quantised already (Q");
+      continue;
+    }
+    const Tensor ids = some_ids(2, 9), exact = hidden_of(model, ids);
+    model.save(folder.path() / "float");
+    EXPECT_LT(distance(hidden_of(Model::open(folder.path() / "float"), ids), exact), 1e-5) << name;
+    model.save(folder.path() / "int8", {.scheme = QuantScheme::kInt8});
+    EXPECT_LT(distance(hidden_of(Model::open(folder.path() / "int8"), ids), exact), 0.1) << name;
+  }
 }
 
 TEST(QuantisedModel, BFloat16IsWrittenAsSuch) {

@@ -23,11 +23,13 @@ namespace {
 constexpr size_t kRows = ActivationGroup::kRows;
 constexpr size_t kGroupCodes = kCodeDepth * kCodeColumns;
 
-// Tiles 0..3 are C [16 rows][16 columns], 4 and 5 A [16][32 of k], 6 and 7 B [8][16 columns][4 of
-// k]: one group at a time, for the scales of the next are others.
-GLASSFORMER_AMX_TARGET void configure() {
-  const AmxTileConfig config{.row_bytes = {64, 64, 64, 64, 32, 32, 64, 64},
-                             .rows = {16, 16, 16, 16, 16, 16, 8, 8}};
+// Tiles 0..3 are C [16 rows][16 columns], 4 and 5 A [16][depth], 6 and 7 B [depth / 4][16
+// columns][4 of k].
+GLASSFORMER_AMX_TARGET void configure(size_t depth) {
+  const auto bytes = static_cast<uint16_t>(depth);
+  const auto rows = static_cast<uint8_t>(depth / 4);
+  const AmxTileConfig config{.row_bytes = {64, 64, 64, 64, bytes, bytes, 64, 64},
+                             .rows = {16, 16, 16, 16, 16, 16, rows, rows}};
   asm volatile("" ::"m"(config) : "memory");  // the intrinsics do not say what memory they read
   _tile_loadconfig(&config);
 }
@@ -121,9 +123,48 @@ GLASSFORMER_AMX_TARGET void half_strip(const ActivationGroup* x, size_t groups,
   for (size_t r = 0; r < kRows; ++r) _mm512_storeu_ps(sums + r * kCodeColumns + column, acc[r]);
 }
 
+template <bool kTwo>
+GLASSFORMER_AMX_TARGET void whole_product(const AmxInt8Operands& from, int32_t* sums) {
+  constexpr size_t kPitch = kCodeColumns * sizeof(int32_t), kTile = kRows * 64;
+  int32_t* second = sums + kRows * kCodeColumns;
+  if (from.accumulate) {
+    _tile_loadd(0, sums, kPitch);
+    _tile_loadd(1, sums + 16, kPitch);
+    if constexpr (kTwo) {
+      _tile_loadd(2, second, kPitch);
+      _tile_loadd(3, second + 16, kPitch);
+    }
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const uint8_t* b = from.b;
+  for (size_t i = 0; i < from.blocks; ++i, b += 2 * kGroupCodes) {
+    _tile_loadd(4, from.a + i * kTile, 64);
+    _tile_loadd(6, b, 4 * kCodeColumns);
+    _tile_dpbsud(0, 4, 6);
+    _tile_loadd(7, b + 64, 4 * kCodeColumns);
+    _tile_dpbsud(1, 4, 7);
+    if constexpr (kTwo) {
+      _tile_loadd(5, from.second_a + i * kTile, 64);
+      _tile_dpbsud(2, 5, 6);
+      _tile_dpbsud(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums, kPitch);
+  _tile_stored(1, sums + 16, kPitch);
+  if constexpr (kTwo) {
+    _tile_stored(2, second, kPitch);
+    _tile_stored(3, second + 16, kPitch);
+  }
+  asm volatile("" ::: "memory");
+}
+
 }  // namespace
 
-AmxInt8Scope::AmxInt8Scope() { configure(); }
+AmxInt8Scope::AmxInt8Scope(size_t depth) { configure(depth); }
 AmxInt8Scope::~AmxInt8Scope() { release(); }
 
 void amx_int8_strip(const ActivationGroup* x, size_t groups, const SignedPanel& panel, float* sums,
@@ -132,6 +173,11 @@ void amx_int8_strip(const ActivationGroup* x, size_t groups, const SignedPanel& 
   asm volatile("" ::: "memory");  // what was written before is read by tile loads
   half(x, groups, panel, 0, sums, accumulate);
   half(x, groups, panel, 16, sums, accumulate);
+}
+
+void amx_int8_product(const AmxInt8Operands& operands, int32_t* sums) {
+  asm volatile("" ::: "memory");  // what was written before is read by tile loads
+  (operands.second_a != nullptr ? whole_product<true> : whole_product<false>)(operands, sums);
 }
 
 }  // namespace glassformer::cpu
@@ -145,9 +191,10 @@ namespace {
 [[noreturn]] void absent() { throw InternalError("AMX called where it does not exist"); }
 }  // namespace
 
-AmxInt8Scope::AmxInt8Scope() { absent(); }
+AmxInt8Scope::AmxInt8Scope(size_t) { absent(); }
 AmxInt8Scope::~AmxInt8Scope() = default;
 void amx_int8_strip(const ActivationGroup*, size_t, const SignedPanel&, float*, bool) { absent(); }
+void amx_int8_product(const AmxInt8Operands&, int32_t*) { absent(); }
 
 }  // namespace glassformer::cpu
 

@@ -82,8 +82,9 @@ CodePanels pack_codes(const QuantisedTensor& weight) {
   const CodeLayout layout = layout_of(packed.format);
   packed.panel_bytes = layout.group(packed.groups()) - layout.units;
   const size_t bytes = packed.panels() * packed.panel_bytes;
-  // From the allocator of tensors: large blocks lie on huge pages.
-  packed.storage = Storage::allocate(Device::kCpu, bytes);
+  // From the allocator of tensors: large blocks lie on huge pages. A tile of 64 of k may reach past
+  // the last group, where it meets activations of zero.
+  packed.storage = Storage::allocate(Device::kCpu, bytes + layout.codes);
   auto* data = reinterpret_cast<uint8_t*>(packed.storage->data());
   parallel_ranges(static_cast<int64_t>(packed.panels()), 1, [&](int64_t begin, int64_t end) {
     QuantisedRow row;

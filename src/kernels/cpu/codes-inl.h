@@ -8,6 +8,7 @@
 #define GLASSFORMER_KERNELS_CPU_CODES_INL_H_
 #endif
 
+#include <cstring>
 #include <type_traits>
 
 #include <hwy/highway.h>
@@ -52,6 +53,42 @@ HWY_INLINE Pair LoadPair(const uint8_t* HWY_RESTRICT group, size_t pair, size_t 
     codes.second = hn::Or(codes.second, hn::And(hn::ShiftRight<2>(two), high));
   }
   return codes;
+}
+
+// acc + Σ over the four bytes of a lane of w (unsigned) · x (signed).
+HWY_INLINE VI Dot(VI acc, VU w, VU x) {
+#if HWY_TARGET == HWY_AVX3_DL
+  // Highway asks the processor for AVX-512 VNNI before it chooses this target, but does not tell
+  // the compiler, which then refuses the intrinsic.
+  asm("vpdpbusd %2, %1, %0" : "+v"(acc.raw) : "v"(w.raw), "v"(x.raw));
+  return acc;
+#elif HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  const hn::Repartition<int16_t, DI> d16;
+  const hn::Repartition<uint16_t, DI> du16;
+  const auto even_w = hn::BitCast(d16, hn::And(w, hn::Set(DU(), 0x00FF00FFu)));
+  const auto odd_w = hn::BitCast(d16, hn::ShiftRight<8>(hn::BitCast(du16, w)));
+  const auto even_x = hn::ShiftRight<8>(hn::ShiftLeft<8>(hn::BitCast(d16, x)));
+  const auto odd_x = hn::ShiftRight<8>(hn::BitCast(d16, x));
+  VI unused = hn::Zero(DI());  // on x86 pairs stay in their lane
+  acc = hn::ReorderWidenMulAccumulate(DI(), even_w, even_x, acc, unused);
+  return hn::ReorderWidenMulAccumulate(DI(), odd_w, odd_x, acc, unused);
+#else
+  const DI d;
+  const auto byte = [&](VU v) HWY_ATTR { return hn::BitCast(d, hn::And(v, hn::Set(DU(), 255u))); };
+  const VI sx = hn::BitCast(d, x);
+  acc = hn::Add(acc, hn::Mul(byte(w), hn::ShiftRight<24>(hn::ShiftLeft<24>(sx))));
+  acc =
+      hn::Add(acc, hn::Mul(byte(hn::ShiftRight<8>(w)), hn::ShiftRight<24>(hn::ShiftLeft<16>(sx))));
+  acc =
+      hn::Add(acc, hn::Mul(byte(hn::ShiftRight<16>(w)), hn::ShiftRight<24>(hn::ShiftLeft<8>(sx))));
+  return hn::Add(acc, hn::Mul(byte(hn::ShiftRight<24>(w)), hn::ShiftRight<24>(sx)));
+#endif
+}
+
+HWY_INLINE VU FourCodes(const int8_t* codes) {
+  uint32_t four;
+  memcpy(&four, codes, sizeof four);
+  return hn::Set(DU(), four);
 }
 
 // float16 and bytes as float32.

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "base/parallel.h"
 #include "kernels/access.h"
+#include "kernels/cpu/channel_gemm.h"
 #include "kernels/cpu/linear_output.h"
 #include "kernels/cpu/quantised.h"
 #include "kernels/cpu/register.h"
@@ -26,8 +29,20 @@ void linear_quantised(const Tensor& x, const QuantisedOperand& weight, const Ten
   parts.clear();
   for (const PackedData& part : weight.parts)
     parts.push_back(static_cast<const CodePanels*>(part.get()));
-  const auto product = weight.int8_activations ? quantised_gemm : expanded_gemm;
-  product(y.size(0), matrix(x, 0, 1), parts, output_of(y, epilogue));
+  const MatrixRef a = matrix(x, 0, 1);
+  const GemmOutput out = output_of(y, epilogue);
+  if (!weight.int8_activations) return expanded_gemm(y.size(0), a, parts, out);
+  // x is quantised by whole rows for parts with steps of whole columns, in groups for others: runs
+  // of either kind, nearly always one.
+  const auto whole = [](const CodePanels* part) { return part->format == CodeFormat::kChannel8; };
+  int64_t column = 0;
+  for (auto begin = parts.begin(); begin != parts.end();) {
+    const auto end = std::find_if(
+        begin, parts.end(), [&](const CodePanels* part) { return whole(part) != whole(*begin); });
+    (whole(*begin) ? channel_gemm : quantised_gemm)(y.size(0), a, {begin, end},
+                                                    out.from_column(column));
+    for (; begin != end; ++begin) column += static_cast<int64_t>((*begin)->n);
+  }
 }
 
 void expand_rows(const Tensor&, const QuantisedTensor& weight, const Tensor& ids, const Tensor& y) {

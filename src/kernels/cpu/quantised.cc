@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "base/cpu_info.h"
 #include "base/parallel.h"
-#include "glassformer/base/threads.h"
 #include "kernels/cpu/amx_int8.h"
+#include "kernels/cpu/panel_share.h"
 #include "kernels/cpu/scratch.h"
 
 // The dot product of bytes (VNNI) came with this target.
@@ -19,7 +20,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/codes-inl.h"
-#include "kernels/cpu/epilogue-inl.h"
+#include "kernels/cpu/panel_output-inl.h"
 
 #ifndef GLASSFORMER_KERNELS_CPU_QUANTISED_ONCE
 #define GLASSFORMER_KERNELS_CPU_QUANTISED_ONCE
@@ -58,43 +59,10 @@ using codes::VF;
 using codes::VI;
 using codes::VU;
 
-// ------------------------------------------------------------------------------------ dot product
+// ------------------------------------------------------------------------------------ vectors
 
-// acc + Σ over the four bytes of a lane of w (unsigned) · x (signed).
-HWY_INLINE VI Dot(VI acc, VU w, VU x) {
-#if HWY_TARGET == HWY_AVX3_DL
-  // Highway asks the processor for AVX-512 VNNI before it chooses this target, but does not tell
-  // the compiler, which then refuses the intrinsic.
-  asm("vpdpbusd %2, %1, %0" : "+v"(acc.raw) : "v"(w.raw), "v"(x.raw));
-  return acc;
-#elif HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
-  const hn::Repartition<int16_t, DI> d16;
-  const hn::Repartition<uint16_t, DI> du16;
-  const auto even_w = hn::BitCast(d16, hn::And(w, hn::Set(DU(), 0x00FF00FFu)));
-  const auto odd_w = hn::BitCast(d16, hn::ShiftRight<8>(hn::BitCast(du16, w)));
-  const auto even_x = hn::ShiftRight<8>(hn::ShiftLeft<8>(hn::BitCast(d16, x)));
-  const auto odd_x = hn::ShiftRight<8>(hn::BitCast(d16, x));
-  VI unused = hn::Zero(DI());  // on x86 pairs stay in their lane
-  acc = hn::ReorderWidenMulAccumulate(DI(), even_w, even_x, acc, unused);
-  return hn::ReorderWidenMulAccumulate(DI(), odd_w, odd_x, acc, unused);
-#else
-  const DI d;
-  const auto byte = [&](VU v) HWY_ATTR { return hn::BitCast(d, hn::And(v, hn::Set(DU(), 255u))); };
-  const VI sx = hn::BitCast(d, x);
-  acc = hn::Add(acc, hn::Mul(byte(w), hn::ShiftRight<24>(hn::ShiftLeft<24>(sx))));
-  acc =
-      hn::Add(acc, hn::Mul(byte(hn::ShiftRight<8>(w)), hn::ShiftRight<24>(hn::ShiftLeft<16>(sx))));
-  acc =
-      hn::Add(acc, hn::Mul(byte(hn::ShiftRight<16>(w)), hn::ShiftRight<24>(hn::ShiftLeft<8>(sx))));
-  return hn::Add(acc, hn::Mul(byte(hn::ShiftRight<24>(w)), hn::ShiftRight<24>(sx)));
-#endif
-}
-
-HWY_INLINE VU FourCodes(const int8_t* codes) {
-  uint32_t four;
-  memcpy(&four, codes, sizeof four);
-  return hn::Set(DU(), four);
-}
+using codes::Dot;
+using codes::FourCodes;
 
 constexpr size_t kBytesAhead = 4096;  // a few rounds of memory's latency
 
@@ -218,39 +186,6 @@ SignedPanel SignCodes(const uint8_t* panel, size_t groups) {
 
 // ------------------------------------------------------------------------------------ driver
 
-// Scales of whole columns, then the epilogue.
-template <CodeFormat kFormat, class T>
-void FinishPanel(const PanelWork& work, const uint8_t* panel, size_t row, size_t rows, size_t j,
-                 float* sums) {
-  if constexpr (kFormat == CodeFormat::kChannel8)
-    for (size_t r = 0; r < rows; ++r)
-      for (size_t v = 0; v < kVectorsOfPanel; ++v) {
-        float* at = sums + r * kCodeColumns + v * kVector;
-        const VF step = codes::LoadColumnStep<kFormat>(panel, v);
-        hn::StoreU(hn::Mul(hn::LoadU(DF(), at), step), DF(), at);
-      }
-  const GemmOutput& out = work.out;
-  const size_t columns = std::min(kCodeColumns, work.weight->n - j);
-  HWY_ALIGN float bias[kCodeColumns];
-  for (size_t c = 0; out.bias != nullptr && c < columns; ++c)
-    bias[c] = out.bias_type == Type::kF32
-                  ? static_cast<const float*>(out.bias)[j + c]
-                  : tile::Widen(static_cast<const uint16_t*>(out.bias)[j + c]);
-  const auto ldc = static_cast<size_t>(out.ldc), ld = static_cast<size_t>(out.ld_residual);
-  T* pre = static_cast<T*>(out.pre_activation);
-  const T* residual = static_cast<const T*>(out.residual);
-  const TileOutput<T> to{.sums = sums,
-                         .ld_sums = kCodeColumns,
-                         .bias = out.bias != nullptr ? bias : nullptr,
-                         .c = static_cast<T*>(out.c) + row * ldc + j,
-                         .add_c = out.accumulate,
-                         .pre_activation = pre != nullptr ? pre + row * ldc + j : nullptr,
-                         .ldc = ldc,
-                         .residual = residual != nullptr ? residual + row * ld + j : nullptr,
-                         .ld_residual = ld};
-  Finish(out.activation, rows, columns, to);
-}
-
 // Rows [first, end) of one panel on the tile unit. Blocks of k, so that a block of the panel and
 // the strip that meets it both lie in the L1 cache; the sums wait in L2.
 template <CodeFormat kFormat, class T>
@@ -265,8 +200,8 @@ void RunPanelOnTiles(const PanelWork& work, const uint8_t* panel, size_t first, 
       amx_int8_strip(work.x + row / kStrip * groups + g, std::min(kBlock, groups - g),
                      codes.from_group(g), sums + (row - first) * kCodeColumns, g != 0);
   for (size_t row = first; row < end; row += kStrip)
-    FinishPanel<kFormat, T>(work, panel, row, std::min(kStrip, end - row), j,
-                            sums + (row - first) * kCodeColumns);
+    FinishPanel<T>(work.out, work.weight->n, row, std::min(kStrip, end - row), j,
+                   sums + (row - first) * kCodeColumns);
 }
 
 template <CodeFormat kFormat, class T>
@@ -288,13 +223,14 @@ void RunPanels(const PanelWork& work) {
       for (size_t row = first; row < end; row += kStrip) {
         const size_t rows = std::min(kStrip, end - row);
         StripProduct<kFormat>(panel, groups, work.x + row / kStrip * groups, rows, sums);
-        FinishPanel<kFormat, T>(work, panel, row, rows, j, sums);
+        FinishPanel<T>(work.out, work.weight->n, row, rows, j, sums);
       }
     }
 }
 
 void MultiplyPanels(const PanelWork& work) {
   codes::VisitFormat(work.weight->format, [&](auto format) HWY_ATTR {
+    if constexpr (format == CodeFormat::kChannel8) return;  // channel_gemm multiplies it
     if (work.out.type == Type::kF32)
       RunPanels<format, float>(work);
     else
@@ -378,14 +314,6 @@ bool on_tiles(int64_t m, std::span<const CodePanels* const> parts) {
   });
 }
 
-// All threads, or this one alone for less than some 20 µs of its work.
-int wanted_threads(int64_t m, std::span<const CodePanels* const> parts) {
-  size_t bytes = 0;
-  for (const CodePanels* part : parts) bytes += part->panels() * part->panel_bytes;
-  const bool worthwhile = bytes > 200'000 || bytes * static_cast<size_t>(m) > 1'000'000;
-  return worthwhile ? num_threads() : 1;
-}
-
 }  // namespace
 
 void quantised_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* const> parts,
@@ -403,24 +331,14 @@ void quantised_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* c
                       quantise(a, s * kStrip, std::min(kStrip, rows - s * kStrip), k, tiles,
                                x + s * groups);
                   });
-  size_t panels = 0;
-  for (const CodePanels* part : parts) panels += part->panels();
   const auto multiply = HWY_DYNAMIC_DISPATCH(MultiplyPanels);
   parallel_workers(wanted_threads(m, parts), [&](int worker, int workers) {
-    const size_t begin = static_cast<size_t>(worker) * panels / static_cast<size_t>(workers);
-    const size_t end = static_cast<size_t>(worker + 1) * panels / static_cast<size_t>(workers);
     std::optional<AmxInt8Scope> unit;
-    if (tiles) unit.emplace();
-    size_t first = 0;  // panel of the part
-    int64_t column = 0;
-    for (const CodePanels* part : parts) {
-      const size_t count = part->panels();
-      const size_t from = std::clamp(begin, first, first + count) - first;
-      const size_t to = std::clamp(end, first, first + count) - first;
-      if (from < to) multiply({part, from, to, x, rows, out.from_column(column), tiles});
-      first += count;
-      column += static_cast<int64_t>(part->n);
-    }
+    if (tiles) unit.emplace(kCodeDepth);
+    for_own_panels(parts, worker, workers,
+                   [&](const CodePanels* part, size_t begin, size_t end, int64_t column) {
+                     multiply({part, begin, end, x, rows, out.from_column(column), tiles});
+                   });
   });
 }
 

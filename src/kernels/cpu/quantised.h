@@ -15,7 +15,8 @@
 // bytes are about those of the file. Within a group four of k are side by side, [8][32 columns][4
 // of k], which is what the dot-product instructions and the tile unit both want.
 //
-// With int8 activations a row of A is quantised in groups of 32,
+// With int8 activations and steps of whole columns, channel_gemm.h multiplies. Otherwise a row of A
+// is quantised in groups of 32,
 //   s_g = max|a| / 127,  q = round(a / s_g),
 // and   c[j] = Σ_g s_g · step_gj · Σ_i q_i · (code_ij − offset)  −  s_g · base_gj · Σ_i q_i.
 // The inner sums are integers, exact in any order, and the outer one runs in the order of k: the
@@ -61,11 +62,12 @@ struct alignas(64) ActivationGroup {
   float total[kRows];  // scale · sum of all 32 codes
 };
 
-// A is [m × k], rows contiguous. The results of `parts` stand next to each other in C.
+// A is [m × k], rows contiguous. The results of `parts`, none of them kChannel8, stand next to each
+// other in C.
 void quantised_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* const> parts,
                     const GemmOutput& out);
 
-// The same with A as it is.
+// The same with A as it is, and parts of any format.
 void expanded_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* const> parts,
                    const GemmOutput& out);
 

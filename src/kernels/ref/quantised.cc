@@ -12,8 +12,6 @@
 namespace glassformer::ref {
 namespace {
 
-constexpr int64_t kGroup = 32;  // of activations
-
 void quantise(const Tensor& weight, const QuantisedTensor& out) {
   for (int64_t i = 0; i < out.rows; ++i) write_row(input<float>(weight) + i * out.columns, i, out);
 }
@@ -35,15 +33,18 @@ T float_product(const T* x, const QuantisedRow& w, int64_t count) {
   return sum;
 }
 
-// A row of activations in groups:  x ≈ scale · code.
+// A row of activations in groups:  x ≈ scale · code. Weights with one scale a row meet a group that
+// is the whole row.
 template <class T>
 struct Activations {
+  int64_t group;
   std::vector<int> codes;
   std::vector<T> scales;
 
-  Activations(const T* x, int64_t count) {
-    for (int64_t first = 0; first < count; first += kGroup) {
-      const int64_t end = std::min(count, first + kGroup);
+  Activations(const T* x, int64_t count, QuantScheme scheme)
+      : group(scheme == QuantScheme::kInt8 ? count : 32) {
+    for (int64_t first = 0; first < count; first += group) {
+      const int64_t end = std::min(count, first + group);
       T most = 0;
       for (int64_t k = first; k < end; ++k) most = std::max(most, std::abs(x[k]));
       scales.push_back(most / T(127));
@@ -66,7 +67,7 @@ T integer_product(const Activations<T>& x, const QuantisedRow& w, int64_t count)
       total += code;
     }
     const int64_t group = first / w.step_columns;
-    const T scale = x.scales[static_cast<size_t>(first / kGroup)];
+    const T scale = x.scales[static_cast<size_t>(first / x.group)];
     sum += T(dot) * T(w.step(group)) * scale - T(total) * T(w.base(group)) * scale;
   }
   return sum;
@@ -86,7 +87,7 @@ void linear_quantised(const Tensor& x, const QuantisedOperand& weight, const Ten
         const T* from = input<T>(x) + i * x.strides()[0];
         output<T>(y)[i * y.size(1) + column] =
             weight.int8_activations
-                ? integer_product(Activations<T>(from, w.columns), row, w.columns)
+                ? integer_product(Activations<T>(from, w.columns, w.scheme), row, w.columns)
                 : float_product(from, row, w.columns);
       }
     }
