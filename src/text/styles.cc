@@ -1,5 +1,8 @@
 #include "text/styles.h"
 
+#include <algorithm>
+
+#include "base/check.h"
 #include "text/split.h"
 
 namespace glassformer {
@@ -28,7 +31,69 @@ Json split_json(std::string_view pattern) {
              {"use_regex", false}}}}};
 }
 
+// "name" or "name:type".
+Json template_piece(const Json& special, std::string_view item, const std::string& where) {
+  constexpr size_t kMostDigits = 9;
+  std::string_view name = item;
+  int type = 0;
+  const size_t colon = item.rfind(':');
+  if (!special.contains(item) && colon != std::string_view::npos) {
+    const std::string digits(item.substr(colon + 1));
+    require<ValueError>(!digits.empty() && digits.size() <= kMostDigits &&
+                            digits.find_first_not_of("0123456789") == std::string::npos,
+                        "{}: a type id must be a whole number, found '{}'", where, item);
+    name = item.substr(0, colon);
+    type = std::stoi(digits);
+  }
+  if (name == "$A" || name == "$B") return piece("Sequence", name.substr(1), type);
+  require<ValueError>(special.contains(name), "{}: must name $A, $B and special tokens, found '{}'",
+                      where, item);
+  return piece("SpecialToken", name, type);
+}
+
+Json template_pieces(const Json& special, std::string_view text, std::string_view sequences,
+                     const std::string& where) {
+  Json pieces = Json::array();
+  std::string found;
+  while (!text.empty()) {
+    const size_t size = std::min(text.find(' '), text.size());
+    if (size > 0) pieces.push_back(template_piece(special, text.substr(0, size), where));
+    if (size > 0 && pieces.back().contains("Sequence"))
+      found += pieces.back()["Sequence"]["id"].get<std::string>();
+    text.remove_prefix(std::min(size + 1, text.size()));
+  }
+  std::sort(found.begin(), found.end());
+  require<ValueError>(found == sequences, "{}: must have {} once, found '{}'", where,
+                      sequences == "A" ? "$A" : "$A and $B", found);
+  return pieces;
+}
+
 }  // namespace
+
+Json template_json(const Json& special, const TemplateText& text, std::string_view where) {
+  const Json single = template_pieces(special, text.single, "A", fmt::format("{}: single", where));
+  Json pair = single;
+  if (!text.pair.empty()) {
+    pair = template_pieces(special, text.pair, "AB", fmt::format("{}: pair", where));
+  } else {
+    for (Json second : single) {
+      if (second.contains("Sequence")) second["Sequence"]["id"] = "B";
+      second.front()["type_id"] = 1;
+      pair.push_back(std::move(second));
+    }
+  }
+  Json tokens = Json::object();
+  for (const Json& list : {single, pair})
+    for (const Json& one : list)
+      if (const auto token = one.find("SpecialToken"); token != one.end()) {
+        const auto id = (*token)["id"].get<std::string>();
+        tokens[id] = special_token(special, id);
+      }
+  return {{"type", "TemplateProcessing"},
+          {"single", single},
+          {"pair", pair},
+          {"special_tokens", tokens}};
+}
 
 Json template_json(const Json& vocabulary, std::string_view before, std::string_view after) {
   Json single = Json::array();

@@ -24,4 +24,11 @@ Json byte_bpe_json(Json vocabulary, Json merges, ByteBpeStyle style, bool prefix
 // A template of special tokens around a text; empty names are left out.
 Json template_json(const Json& vocabulary, std::string_view before, std::string_view after);
 
+// A template as TokenizerTraining writes it. `special` has the tokens that it may name. Throws
+// ValueError, naming `where`.
+struct TemplateText {
+  std::string_view single, pair;
+};
+Json template_json(const Json& special, const TemplateText& text, std::string_view where);
+
 }  // namespace glassformer
