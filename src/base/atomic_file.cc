@@ -29,6 +29,16 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 
 }  // namespace
 
+void sync_folder(const std::filesystem::path& folder) {
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  require<FileError>(file >= 0, "{}: the folder cannot be opened: {}", folder.string(),
+                     std::strerror(errno));
+  // Some file systems have no fsync of folders and say EINVAL.
+  const bool synced = fsync(file) == 0 || errno == EINVAL;
+  close(file);
+  require<FileError>(synced, "{}: the folder cannot be written", folder.string());
+}
+
 AtomicFile::AtomicFile(std::filesystem::path path)
     : path_(std::move(path)),
       temporary_(folder_of(path_) / fmt::format(".{}.tmp", path_.filename().string())) {
@@ -88,12 +98,7 @@ void AtomicFile::commit() {
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
   close(file_);
   file_ = -1;
-  const int folder = open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) fail("its folder cannot be opened");
-  // Some file systems have no fsync of folders and say EINVAL.
-  const bool synced = fsync(folder) == 0 || errno == EINVAL;
-  close(folder);
-  require<FileError>(synced, "{}: its folder cannot be written", path_.string());
+  sync_folder(folder_of(path_));
 }
 
 void AtomicFile::fail(std::string_view what) const {

@@ -6,6 +6,9 @@
 
 namespace glassformer {
 
+// What was renamed in the folder is on disk when this returns. Throws FileError.
+void sync_folder(const std::filesystem::path& folder);
+
 // Writes a file so that, whenever the process is killed or the machine stops, the path holds either
 // what it held before or the whole new content.
 //

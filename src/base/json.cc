@@ -1,10 +1,13 @@
 #include "base/json.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/json_builder.h"
 #include "base/mapped_file.h"
+#include "base/nearest.h"
 
 namespace glassformer {
 namespace {
@@ -110,6 +113,12 @@ bool JsonFields::boolean(std::string_view name, bool otherwise) const {
 
 std::string JsonFields::text(std::string_view name, std::string_view otherwise) const {
   return has(name) ? text(name) : std::string(otherwise);
+}
+
+void JsonFields::reject_unknown(std::span<const std::string_view> known) const {
+  for (const auto& [name, value] : object_->items())
+    require<FileError>(std::find(known.begin(), known.end(), name) != known.end(),
+                       "{}: unknown field '{}'{}", where_, name, nearest_hint(name, known));
 }
 
 void JsonFields::fail(std::string_view name, std::string_view expected) const {

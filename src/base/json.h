@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,12 @@ class JsonFields {
   double number(std::string_view name, double otherwise) const;
   bool boolean(std::string_view name, bool otherwise) const;
   std::string text(std::string_view name, std::string_view otherwise) const;
+
+  // Throws FileError for a field that is none of `known`, with those that come near.
+  void reject_unknown(std::span<const std::string_view> known) const;
+  void reject_unknown(std::initializer_list<std::string_view> known) const {
+    reject_unknown(std::span(known.begin(), known.size()));
+  }
 
   const std::string& where() const { return where_; }
   const Json& json() const { return *object_; }

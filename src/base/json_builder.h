@@ -92,7 +92,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
   bool open(Json value) {
-    require<FileError>(open_.size() < kMaxDepth, "{}: JSON nests deeper than {} levels", where_,
+    require<FileError>(open_.size() < kMaxDepth, "{}: nests deeper than {} levels", where_,
                        kMaxDepth);
     Json& placed = place(std::move(value));
     open_.push_back({&placed, {}});

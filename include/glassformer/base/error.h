@@ -66,6 +66,12 @@ class FileError : public Error {
   using Error::Error;
 };
 
+// Processes of one training run that cannot reach each other.
+class ExchangeError : public Error {
+ public:
+  using Error::Error;
+};
+
 // A bug of ours. Never reachable from a file, a request or an argument.
 class InternalError : public std::logic_error {
  public:

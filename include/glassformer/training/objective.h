@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "glassformer/training/batch_plan.h"
+#include "glassformer/training/learner.h"
+#include "glassformer/training/task.h"
+
+namespace glassformer {
+
+// What training makes smaller.
+struct Objective {
+  Task task = Task::kCausalLm;
+  double label_smoothing = 0;
+  double temperature = 0.05;  // kEmbedding: what cosines are divided by
+};
+
+struct Loss {
+  Tensor sum;         // over the targets, on the tape
+  int64_t count = 0;  // of them: the mean is sum / count
+};
+
+// Classes: the cross-entropy. Float targets: the squared error. kEmbedding: the cross-entropy of
+// each anchor's cosine with its own positive among all positives of the batch.
+Loss loss_of(const Objective& objective, const Tensor& output, const Batch& batch);
+
+// How good outputs are, over many batches.
+struct Evaluation {
+  double loss = 0;      // the mean, without label smoothing
+  double accuracy = 0;  // of classes; the share of targets whose class has the largest output
+  int64_t count = 0;    // of targets
+  bool has_accuracy = true;
+  std::vector<int64_t> predictions = {}, targets = {};  // where they are kept
+};
+Evaluation evaluate(const Learner& learner, const Dataset& data, const Objective& objective,
+                    const BatchOptions& batches, bool keep_predictions = false);
+
+}  // namespace glassformer
