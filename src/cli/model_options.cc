@@ -19,6 +19,8 @@ void ModelOptions::add_to(CLI::App& command) {
                   "what quantised weights are multiplied with: int8 is faster, float nearer")
       ->check(CLI::IsMember({"int8", "float"}))
       ->capture_default_str();
+  command.add_option("--adapter", adapter,
+                     "a LoRA adapter of the model, a folder as PEFT saves it");
   command.add_option("--threads", threads, "how many threads to use; all cores unless given")
       ->check(CLI::PositiveNumber);
 }
@@ -30,6 +32,7 @@ Model ModelOptions::open() const {
   load.device = device_from_name(device);
   load.activations =
       activations == "int8" ? LoadOptions::Activations::kInt8 : LoadOptions::Activations::kFloat;
+  load.adapter = adapter;
   return Model::open(path, load);
 }
 

@@ -13,6 +13,7 @@ struct ModelOptions {
   std::string path;
   std::string dtype = "float32", device = "cpu";
   std::string activations = "int8";
+  std::string adapter;
   int threads = 0;
 
   void add_to(CLI::App& command);

@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "glassformer/autograd/no_grad.h"
 #include "glassformer/ops/arithmetic.h"
 #include "glassformer/ops/copy.h"
 #include "glassformer/ops/gather.h"
@@ -114,7 +113,6 @@ SentencePooling SentencePooling::load(const std::filesystem::path& folder) {
 
 Tensor pool_sentences(const Tensor& hidden, const std::vector<int64_t>& starts,
                       const SentencePooling& pooling) {
-  const NoGrad no_grad;
   const Tensor tokens = cast(hidden, DType::kFloat32);
   std::vector<Tensor> sentences;
   for (size_t s = 0; s + 1 < starts.size(); ++s) {

@@ -79,7 +79,8 @@ Transformer::Head Transformer::make_head(const Weights& weights) const {
   if (spec.outputs == 0) return head;
   if (spec.tied) {
     const TokenEmbedding& table = decoder_tokens_ ? *decoder_tokens_ : *tokens_;
-    const Tensor bias = spec.bias ? (weights / "output").get("bias", {spec.outputs}, {}) : Tensor();
+    Tensor bias = spec.bias ? (weights / "output").get("bias", {spec.outputs}, {}) : Tensor();
+    if (spec.fixed_bias && bias.defined()) bias.set_requires_grad(false);
     head.output.emplace(table.tokens(), bias, weights.pack());
   } else {
     head.output.emplace(weights / "output",
@@ -135,7 +136,7 @@ Tensor Transformer::decode(const TransformerInput& input, const Tensor& encoded,
 
 Tensor Transformer::transformed(const Tensor& x, const Context& context) const {
   if (!head_.dense) return x;
-  const Tensor y = (*head_.dense)(x, {.activation = spec_.head.transform->activation});
+  const Tensor y = (*head_.dense)(x, {.activation = spec_.head.transform->activation}, context);
   return probed(context, "head", "transform", head_.norm ? (*head_.norm)(y) : y);
 }
 
@@ -144,10 +145,10 @@ TransformerOutput Transformer::classify(const Tensor& hidden, const Context& con
   const HeadSpec& spec = spec_.head;
   TransformerOutput output;
   const Tensor pooled = transformed(token_at(hidden, 0, starts), context);
-  output.logits = (*head_.output)(dropped(context, spec.dropout, pooled));
+  output.logits = (*head_.output)(dropped(context, spec.dropout, pooled), {}, context);
   if (spec.distillation) {
     output.cls_logits = output.logits;
-    output.distillation_logits = (*head_.distillation)(token_at(hidden, 1, {}));
+    output.distillation_logits = (*head_.distillation)(token_at(hidden, 1, {}), {}, context);
     output.logits = (output.cls_logits + output.distillation_logits) / 2;
   }
   return output;
@@ -168,7 +169,7 @@ TransformerOutput Transformer::head(const Tensor& hidden, const Context& context
     case HeadSpec::Kind::kQuestion: {
       Tensor x = dropped(context, spec.dropout, transformed(hidden, context));
       if (spec.scale != 1) x = x * spec.scale;
-      output.logits = (*head_.output)(x);
+      output.logits = (*head_.output)(x, {}, context);
     }
   }
   output.last_hidden_state = hidden;

@@ -63,8 +63,8 @@ Tensor AttentionLayer::by_heads(const Tensor& x, int64_t heads) const {
   return transpose(reshape(x, {x.size(0), x.size(1), heads, spec_.head_size}), 1, 2);
 }
 
-AttentionLayer::Projected AttentionLayer::project(const Tensor& x,
-                                                  const AttentionInput& input) const {
+AttentionLayer::Projected AttentionLayer::project(const Tensor& x, const AttentionInput& input,
+                                                  const Context& context) const {
   const Tensor& source = input.source.defined() ? input.source : x;
   Tensor query, key, value;
   if (query_key_value_ && !input.source.defined() && !needs_grad(x)) {
@@ -73,7 +73,9 @@ AttentionLayer::Projected AttentionLayer::project(const Tensor& x,
     const auto parts = split((*query_key_value_)(x), -1, {inner, key_inner, key_inner});
     query = parts[0], key = parts[1], value = parts[2];
   } else {
-    query = query_(x), key = key_(source), value = value_(source);
+    query = query_(x, {}, context);
+    key = key_(source, {}, context);
+    value = value_(source, {}, context);
   }
   return {by_heads(query, spec_.heads), by_heads(key, spec_.key_heads),
           by_heads(value, spec_.key_heads)};
@@ -141,10 +143,10 @@ Tensor AttentionLayer::operator()(const Tensor& x, const AttentionInput& input,
   const bool cached = input.rows != nullptr;
   Projected now;
   if (cached && !input.rows->written.defined()) {
-    now.query = by_heads(query_(x), spec_.heads);
+    now.query = by_heads(query_(x, {}, context), spec_.heads);
     if (query_norm_) now.query = (*query_norm_)(now.query);
   } else {
-    now = project(x, input);
+    now = project(x, input, context);
     if (query_norm_) now.query = (*query_norm_)(now.query), now.key = (*key_norm_)(now.key);
     now.query = turned(now.query, input);
     now.key = turned(now.key, input);

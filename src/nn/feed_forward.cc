@@ -18,15 +18,15 @@ FeedForward::FeedForward(const Weights& weights, const FeedForwardSpec& spec)
   if (weights.pack()) gate_up_ = Linear::fused({&*gate_, &up_});
 }
 
-Tensor FeedForward::hidden(const Tensor& x) const {
-  if (!gate_) return up_(x, {.activation = spec_.activation});
+Tensor FeedForward::hidden(const Tensor& x, const Context& context) const {
+  if (!gate_) return up_(x, {.activation = spec_.activation}, context);
   if (gate_up_ && !needs_grad(x)) return gated_packed((*gate_up_)(x), spec_.activation);
-  return gated((*gate_)(x), up_(x), spec_.activation);
+  return gated((*gate_)(x, {}, context), up_(x, {}, context), spec_.activation);
 }
 
 Tensor FeedForward::operator()(const Tensor& x, const Context& context,
                                const Tensor& residual) const {
-  const Tensor inner = probed(context, place_, "hidden", hidden(x));
+  const Tensor inner = probed(context, place_, "hidden", hidden(x, context));
   return add_projected(context, place_, down_, dropped(context, spec_.dropout, inner), residual,
                        spec_.output_dropout);
 }

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "autograd/tape.h"
+#include "base/check.h"
 #include "glassformer/autograd/no_grad.h"
+#include "glassformer/ops/activation.h"
+#include "glassformer/ops/arithmetic.h"
 #include "glassformer/ops/create.h"
 #include "glassformer/ops/gather.h"
 #include "glassformer/ops/quantise.h"
@@ -33,6 +36,8 @@ Linear::Linear(const Weights& weights, const LinearSpec& spec)
              spec.bias ? weights.get("bias", {spec.out}, {}) : Tensor(), weights.pack()) {
   if (weight_.quantised.defined() && weights.pack_quantised() && !packed_)
     packed_.emplace(packed(weight_)), leave_to_file(weight_);
+  low_rank_ = weights.low_rank({spec.out, spec.in});
+  internal_check(!low_rank_.defined() || !weights.pack_quantised(), "a low-rank pair in inference");
 }
 
 Linear::Linear(WeightMatrix weight, Tensor bias, bool pack)
@@ -81,7 +86,23 @@ Tensor Linear::plain_weight() const {
   return dequantise(weight_.quantised, weight_.dtype);
 }
 
-Tensor Linear::operator()(const Tensor& x, const LinearOptions& options) const {
+// The pair is added before the activation, which then cannot be part of the product.
+Tensor Linear::with_low_rank(const Tensor& x, const LinearOptions& options,
+                             const Context& context) const {
+  const Tensor inner =
+      linear(dropped(context, low_rank_.dropout, x), low_rank_.a) * low_rank_.scale;
+  const bool plain = options.activation == Activation::kNone;
+  const Tensor base =
+      linear(x, plain_weight(), bias_, {.residual = plain ? options.residual : Tensor()});
+  const Tensor sum = linear(inner, low_rank_.b, {}, {.residual = base});
+  if (plain) return sum;
+  const Tensor y = activate(sum, options.activation);
+  return options.residual.defined() ? y + options.residual : y;
+}
+
+Tensor Linear::operator()(const Tensor& x, const LinearOptions& options,
+                          const Context& context) const {
+  if (low_rank_.defined()) return with_low_rank(x, options, context);
   // Without the plain weight this is a fused layer, which whoever made it calls off the tape only.
   const bool gradients = needs_grad(x) || needs_grad(options.residual) ||
                          needs_grad(weight_.tensor) || needs_grad(bias_);

@@ -30,11 +30,12 @@ Tensor replaced(Probe& probe, const std::string& name, const Tensor& value) {
 
 Tensor add_projected(const Context& context, const std::string& place, const Linear& linear,
                      const Tensor& x, const Tensor& residual, double dropout) {
-  const bool drops = context.random != nullptr && dropout > 0;
+  const bool drops = context.random != nullptr && (dropout > 0 || linear.drops());
   ProbeWish::Kind wish = ProbeWish::Kind::kNothing;
   if (context.probe != nullptr) wish = context.probe->wish(step_name(place, "output")).kind;
   if (!residual.defined() || drops || wish == ProbeWish::Kind::kReplace) {
-    const Tensor y = dropped(context, dropout, probed(context, place, "output", linear(x)));
+    const Tensor y =
+        dropped(context, dropout, probed(context, place, "output", linear(x, {}, context)));
     return residual.defined() ? residual + y : y;
   }
   // Reading must not change how the sum is rounded, so the fused layer runs all the same.

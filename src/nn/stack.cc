@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "glassformer/ops/backward.h"
 #include "glassformer/ops/copy.h"
 #include "glassformer/ops/gather.h"
 #include "glassformer/ops/relative_positions.h"
@@ -16,6 +17,21 @@ namespace {
 int64_t length_for(const Tensor& positions) {
   const std::vector<int64_t> values = positions.to_vector<int64_t>();
   return values.empty() ? 1 : *std::max_element(values.begin(), values.end()) + 1;
+}
+
+// A block that keeps its inputs alone. What it reads besides them lives as long as its backward.
+Tensor recomputed(const Block& layer, const Tensor& x, const BlockInput& input,
+                  const std::shared_ptr<const RotaryTable>& table, const Context& context) {
+  BlockInput rest = input;
+  rest.cross.source = {};
+  rest.self.pattern.bias = {};
+  const BlockFunction run = [&layer, rest, table, context](const std::vector<Tensor>& in) {
+    BlockInput whole = rest;
+    whole.cross.source = in[1];
+    whole.self.pattern.bias = in[2];
+    return std::vector{layer(in[0], whole, context)};
+  };
+  return checkpoint(run, {x, input.cross.source, input.self.pattern.bias}, context.random).front();
 }
 
 }  // namespace
@@ -96,7 +112,8 @@ Tensor Stack::operator()(Tensor x, const StackInput& input, const Context& conte
       if (cached->cross != nullptr)
         block.cross.memory = &cached->cross->layer(static_cast<int64_t>(i));
     }
-    x = blocks_[i](x, block, context);
+    x = context.recompute ? recomputed(blocks_[i], x, block, table, context)
+                          : blocks_[i](x, block, context);
   }
   return final_norm_ ? probed(context, place_, "norm", (*final_norm_)(x)) : x;
 }

@@ -1,5 +1,7 @@
 #include "glassformer/nn/weights.h"
 
+#include <algorithm>
+
 namespace glassformer {
 
 Weights Weights::operator/(const std::string& name) const {
@@ -32,6 +34,18 @@ WeightMatrix Weights::matrix(const char* name, const Shape& shape, const Initial
   WeightMatrix value = source_->matrix(full, shape, initial);
   parameters_->push_back({std::move(full), value.tensor, value.quantised, true});
   return value;
+}
+
+LowRank Weights::low_rank(const Shape& shape) const {
+  LowRank pair = source_->low_rank(full_name("weight"), shape);
+  if (!pair.defined()) return pair;
+  const bool listed =
+      std::any_of(parameters_->begin(), parameters_->end(), [&](const Parameter& other) {
+        return other.value.defined() && other.value.storage() == pair.a.storage();
+      });
+  if (!listed) parameters_->push_back({full_name("lora_a"), pair.a});
+  parameters_->push_back({full_name("lora_b"), pair.b});
+  return pair;
 }
 
 }  // namespace glassformer

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "glassformer/models/lora.h"
 #include "glassformer/models/transformer.h"
 
 namespace glassformer {
@@ -32,14 +33,26 @@ struct LoadOptions {
     kTraining,   // weights of its own that ask for gradients
     kReading     // weights where they lie in the file: opens at once, runs slower
   };
-  // What quantised weights are multiplied with: the numbers as they are, or these quantised too (in
-  // groups of 32, see PackedWeight), which is faster. docs/quantisation.md has what that costs.
+  // What quantised weights are multiplied with: the numbers as they are, or these quantised too
+  // (see PackedWeight), which is faster. docs/quantisation.md has what that costs.
   enum class Activations : uint8_t { kFloat, kInt8 };
 
   Purpose purpose = Purpose::kInference;
   std::optional<DType> dtype = DType::kFloat32;  // none: that of the file
   Device device = Device::kCpu;
   Activations activations = Activations::kInt8;
+  // With kTraining: the weights stay as they are, and what this says is trained in their place.
+  std::optional<LoraOptions> lora = {};
+  // A folder that PEFT, or save_adapter(), has saved a LoRA adapter of this model in. With
+  // kTraining its training goes on; otherwise it is merged with the weights. docs/fine-tuning.md.
+  std::filesystem::path adapter = {};
+
+  // Fine-tuning for another task. Fields of config.json to set or (with null) to remove, as JSON:
+  // {"architectures": ["BertForSequenceClassification"], "num_labels": 2}.
+  std::string config_changes = {};
+  // Weights of the head that the file does not have are started with this seed; without one they
+  // are an error.
+  std::optional<uint64_t> new_head = {};
 };
 
 using SaveProgress = std::function<void(size_t done, size_t total)>;  // in tensors
@@ -62,10 +75,22 @@ class Model {
   // paper says.
   static Model create(const std::string& config_json, uint64_t seed, TensorOptions options = {});
 
+  // A copy with weights of its own, of another type where one is given, that ask for gradients
+  // where `trainable`. Throws UnsupportedError for quantised weights and for an adapter in
+  // training.
+  Model copy(std::optional<DType> dtype = {}, bool trainable = false) const;
+
   // Writes config.json and the weights, as `from_pretrained` opens them (quantised ones: as open()
   // does). Killed at any instant, the folder opens with all of the old weights or all of the new
-  // ones. Throws UnsupportedError for a model that was opened from quantised weights.
+  // ones. Codes of a folder's quantised weights are written as they are; a model that was opened
+  // from a GGUF file is written as a folder; an adapter is merged with the weights. Throws
+  // UnsupportedError where quantised weights would have to be in another type, and for GGUF's own.
   void save(const std::filesystem::path& folder, const SaveOptions& options = {}) const;
+  // Writes what LoadOptions::lora or ::adapter let train, as a folder that PEFT opens. Throws
+  // ValueError for a model that was opened without.
+  void save_adapter(const std::filesystem::path& folder) const;
+
+  bool has_adapter() const;
 
   TransformerOutput operator()(const TransformerInput& input, const Context& context = {}) const {
     return transformer()(input, context);
@@ -80,6 +105,8 @@ class Model {
   explicit Model(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
   static Model load(const std::string& config_text, const std::string& where, Recipe recipe,
                     const StoredTensors& stored, const LoadOptions& options);
+  static void build(Content& content, const TransformerSpec& spec, WeightSource& weights,
+                    const LoadOptions& options);
   std::shared_ptr<const Content> content_;
 };
 

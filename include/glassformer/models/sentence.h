@@ -21,7 +21,7 @@ struct SentencePooling {
 };
 
 // hidden: packed [tokens, width]; sequence s is starts[s] to starts[s + 1], and none is empty.
-// A new tensor [sequences, width * modes], float32.
+// A new tensor [sequences, width * modes], float32. Passes gradients.
 Tensor pool_sentences(const Tensor& hidden, const std::vector<int64_t>& starts,
                       const SentencePooling& pooling);
 

@@ -28,6 +28,7 @@ struct HeadSpec {
   int64_t outputs = 0;
   bool bias = true;
   bool tied = false;          // the output layer is the token table
+  bool fixed_bias = false;    // of a tied one: training leaves it as it is
   double scale = 1;           // of what goes into the output layer
   bool distillation = false;  // DeiT: a second classifier on the second token; the mean of both
   double dropout = 0;         // before the output layer

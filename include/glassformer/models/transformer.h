@@ -80,7 +80,6 @@ class Transformer {
   struct Head {
     std::optional<Linear> dense, output, distillation;
     std::optional<Norm> norm;
-    Tensor tied_bias;
   };
   Head make_head(const Weights& weights) const;
   Tensor transformed(const Tensor& x, const Context& context) const;

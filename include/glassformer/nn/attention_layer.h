@@ -59,7 +59,7 @@ class AttentionLayer {
   struct Projected {
     Tensor query, key, value;  // [batch, heads, length, size]; packed: [tokens, heads, size]
   };
-  Projected project(const Tensor& x, const AttentionInput& input) const;
+  Projected project(const Tensor& x, const AttentionInput& input, const Context& context) const;
   AttentionOptions options_for(const AttentionInput& input, const Context& context) const;
   Tensor attend_cached(const Tensor& query, const AttentionInput& input,
                        const Context& context) const;

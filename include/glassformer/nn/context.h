@@ -12,6 +12,7 @@ namespace glassformer {
 struct Context {
   Probe* probe = nullptr;
   Generator* random = nullptr;  // where dropout is drawn from; none in inference
+  bool recompute = false;  // the backward runs each block again, which then keeps only its input
 };
 
 // The step `name` of the layer at `place`, read or replaced where the probe wishes it.

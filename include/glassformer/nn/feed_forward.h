@@ -27,7 +27,7 @@ class FeedForward {
   Tensor operator()(const Tensor& x, const Context& context, const Tensor& residual = {}) const;
 
  private:
-  Tensor hidden(const Tensor& x) const;
+  Tensor hidden(const Tensor& x, const Context& context) const;
 
   std::string place_;
   FeedForwardSpec spec_;

@@ -34,6 +34,8 @@ class Weights {
   bool contains(const char* name) const;
   Tensor get(const char* name, const Shape& shape, const Initial& initial) const;
   WeightMatrix matrix(const char* name, const Shape& shape, const Initial& initial) const;
+  // Of the layer's matrix `weight`; listed as `lora_a` and `lora_b`. Layers may share an `a`.
+  LowRank low_rank(const Shape& shape) const;
 
  private:
   std::string full_name(const char* name) const;

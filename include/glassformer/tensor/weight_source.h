@@ -29,6 +29,16 @@ struct WeightMatrix {
   }
 };
 
+// What is trained in place of a matrix [out, in] that stays as it is (LoRA, Hu et al. 2021): the
+// layer multiplies by weight + scale · b · a, a [rank, in], b [out, rank].
+struct LowRank {
+  Tensor a = {}, b = {};
+  double scale = 1;
+  double dropout = 0;  // of what meets a, in training
+
+  bool defined() const { return a.defined(); }
+};
+
 // Where a layer's weights come from: a file, or a generator. Layers do not know which: loading a
 // weight and initialising one are the same call.
 class WeightSource {
@@ -41,6 +51,8 @@ class WeightSource {
   virtual WeightMatrix matrix(const std::string& name, const Shape& shape, const Initial& initial) {
     return {.tensor = get(name, shape, initial)};
   }
+  // What is trained beside the matrix `name` of a linear layer; undefined where nothing is.
+  virtual LowRank low_rank(const std::string& /*name*/, const Shape& /*shape*/) { return {}; }
 };
 
 }  // namespace glassformer

@@ -20,6 +20,7 @@ Recipe bart(const ArchitectureConfig& config) {
     spec.head = {.kind = HeadSpec::Kind::kLanguageModel,
                  .outputs = spec.tokens->vocabulary,
                  .tied = fields.boolean("tie_word_embeddings", true),
+                 .fixed_bias = true,
                  .initial = spec.tokens->initial};
   return recipe;
 }

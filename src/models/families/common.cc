@@ -9,11 +9,12 @@ namespace glassformer {
 
 Activation activation_of(const JsonFields& config, std::string_view field,
                          std::string_view otherwise) {
-  static constexpr std::array<std::pair<std::string_view, Activation>, 13> kNames{{
+  static constexpr std::array<std::pair<std::string_view, Activation>, 14> kNames{{
       {"relu", Activation::kRelu},
       {"gelu", Activation::kGelu},
       {"gelu_python", Activation::kGelu},
       {"gelu_new", Activation::kGeluTanh},
+      {"gelu_tanh", Activation::kGeluTanh},
       {"gelu_fast", Activation::kGeluTanh},
       {"gelu_accurate", Activation::kGeluTanh},
       {"gelu_pytorch_tanh", Activation::kGeluTanh},

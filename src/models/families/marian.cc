@@ -18,6 +18,7 @@ Recipe marian(const ArchitectureConfig& config) {
     spec.head = {.kind = HeadSpec::Kind::kLanguageModel,
                  .outputs = spec.decoder_tokens->vocabulary,
                  .tied = fields.boolean("tie_word_embeddings", true),
+                 .fixed_bias = true,
                  .initial = spec.tokens->initial};
   return recipe;
 }
