@@ -2,6 +2,7 @@
 
 // The whole public API.
 
+#include "glassformer/autograd/leaf_hook.h"         // IWYU pragma: export
 #include "glassformer/autograd/no_grad.h"           // IWYU pragma: export
 #include "glassformer/base/error.h"                 // IWYU pragma: export
 #include "glassformer/base/random.h"                // IWYU pragma: export
@@ -11,6 +12,7 @@
 #include "glassformer/checkpoint/safetensors.h"     // IWYU pragma: export
 #include "glassformer/checkpoint/weights.h"         // IWYU pragma: export
 #include "glassformer/decoding/beam_tree.h"         // IWYU pragma: export
+#include "glassformer/decoding/engine.h"            // IWYU pragma: export
 #include "glassformer/decoding/model_tokenizer.h"   // IWYU pragma: export
 #include "glassformer/decoding/options.h"           // IWYU pragma: export
 #include "glassformer/decoding/search.h"            // IWYU pragma: export
@@ -22,6 +24,7 @@
 #include "glassformer/inspect/anatomy.h"            // IWYU pragma: export
 #include "glassformer/inspect/capture.h"            // IWYU pragma: export
 #include "glassformer/inspect/named_pass.h"         // IWYU pragma: export
+#include "glassformer/models/mlp.h"                 // IWYU pragma: export
 #include "glassformer/models/model.h"               // IWYU pragma: export
 #include "glassformer/models/sentence.h"            // IWYU pragma: export
 #include "glassformer/models/transformer.h"         // IWYU pragma: export
@@ -32,3 +35,19 @@
 #include "glassformer/text/chat_template.h"         // IWYU pragma: export
 #include "glassformer/text/decode_stream.h"         // IWYU pragma: export
 #include "glassformer/text/tokenizer.h"             // IWYU pragma: export
+#include "glassformer/training/batch_loader.h"      // IWYU pragma: export
+#include "glassformer/training/batch_plan.h"        // IWYU pragma: export
+#include "glassformer/training/checkpoint.h"        // IWYU pragma: export
+#include "glassformer/training/dataset.h"           // IWYU pragma: export
+#include "glassformer/training/exchange.h"          // IWYU pragma: export
+#include "glassformer/training/image_data.h"        // IWYU pragma: export
+#include "glassformer/training/language_data.h"     // IWYU pragma: export
+#include "glassformer/training/learner.h"           // IWYU pragma: export
+#include "glassformer/training/metrics.h"           // IWYU pragma: export
+#include "glassformer/training/objective.h"         // IWYU pragma: export
+#include "glassformer/training/optimizer.h"         // IWYU pragma: export
+#include "glassformer/training/schedule.h"          // IWYU pragma: export
+#include "glassformer/training/table_data.h"        // IWYU pragma: export
+#include "glassformer/training/task.h"              // IWYU pragma: export
+#include "glassformer/training/text_data.h"         // IWYU pragma: export
+#include "glassformer/training/trainer.h"           // IWYU pragma: export

@@ -22,11 +22,13 @@ int run(int count, char** arguments) {
   glassformer::add_bench(app);
   glassformer::add_classify(app);
   glassformer::add_embed(app);
+  glassformer::add_evaluate(app);
   glassformer::add_forward(app);
   glassformer::add_generate(app);
   glassformer::add_info(app);
   glassformer::add_quantize(app);
   glassformer::add_tokenize(app);
+  glassformer::add_train(app);
   glassformer::add_translate(app);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());

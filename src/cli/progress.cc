@@ -28,28 +28,32 @@ Progress::~Progress() {
   if (terminal_ && drawn_) fmt::print(stderr, "\r\033[K");
 }
 
-void Progress::update(int64_t done) {
+void Progress::update(int64_t done, const std::string& note) {
   const auto now = Clock::now();
   const double seconds = seconds_between(start_, now);
   const double pause = drawn_ ? (terminal_ ? kBarPause : kLinePause) : kSilent;
   if (total_ <= 0 || seconds_between(last_, now) < pause) return;
   last_ = now;
   drawn_ = true;
-  draw(done, seconds);
+  draw(done, seconds, note);
 }
 
-void Progress::draw(int64_t done, double seconds) {
+void Progress::say(const std::string& line) {
+  fmt::print(stderr, "{}{}\n", terminal_ && drawn_ ? "\r\033[K" : "", line);
+}
+
+void Progress::draw(int64_t done, double seconds, const std::string& note) {
   const double rate = static_cast<double>(done) / seconds;
   const std::string left =
       done > 0 ? fmt::format(", {:.0f} s left", static_cast<double>(total_ - done) / rate) : "";
   if (!terminal_) {
-    fmt::print(stderr, "{} of {} {}{}\n", done, total_, what_, left);
+    fmt::print(stderr, "{} of {} {}{}{}\n", done, total_, what_, note, left);
     return;
   }
   constexpr int64_t kWidth = 30;
   const auto filled = static_cast<size_t>(kWidth * done / total_);
-  fmt::print(stderr, "\r[{}{}] {}/{} {}, {:.1f}/s{}\033[K", std::string(filled, '='),
-             std::string(kWidth - filled, ' '), done, total_, what_, rate, left);
+  fmt::print(stderr, "\r[{}{}] {}/{} {}, {:.1f}/s{}{}\033[K", std::string(filled, '='),
+             std::string(kWidth - filled, ' '), done, total_, what_, rate, note, left);
   std::fflush(stderr);
 }
 

@@ -15,11 +15,13 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void update(int64_t done);
+  void say(const std::string& line);  // above the bar
+  // `note` is shown after it.
+  void update(int64_t done, const std::string& note = {});
 
  private:
   using Clock = std::chrono::steady_clock;
-  void draw(int64_t done, double seconds);
+  void draw(int64_t done, double seconds, const std::string& note);
 
   std::string what_;
   int64_t total_;

@@ -100,6 +100,21 @@ class Commands(unittest.TestCase):
         for label, probability in zip(labels, expected, strict=True):
             self.assertAlmostEqual(found[label], probability, places=5)
 
+    def test_forward_with_an_adapter_gives_the_logits_of_peft(self):
+        adapter = MODELS.parent / "adapters" / "gpt2"
+        expected = read_safetensors(adapter / "expected.safetensors")
+        shape, raw = expected["in.input_ids"]
+        ids = struct.unpack(f"<{shape[0] * shape[1]}q", raw)
+        row = list(ids[:shape[1]])  # the first one has no padding
+        write_ids(self.folder / "in.safetensors", input_ids=[row])
+        out = self.folder / "out.safetensors"
+        self.output("forward", MODELS / "gpt2", self.folder / "in.safetensors", out,
+                    "--adapter", adapter)
+        ours, theirs = ([value for value, in struct.iter_unpack("<f", tensors[name][1])]
+                        for tensors, name in ((read_safetensors(out), "logits"),
+                                              (expected, "out.logits")))
+        self.assertLess(max(abs(a - b) for a, b in zip(ours, theirs)), 1e-4)
+
     def test_classify_gives_the_probabilities_of_transformers(self):
         labels = ["cold", "mild", "hot"]
         for name in ("bert-sequence", "vit"):
@@ -156,8 +171,11 @@ class Commands(unittest.TestCase):
         self.output("forward", out, self.folder / "in.safetensors", self.folder / "out.safetensors")
         self.assertIn("logits", read_safetensors(self.folder / "out.safetensors"))
         self.assert_fails(1, "is there already", arguments=("quantize", MODELS / "llama-3", out))
-        self.assert_fails(1, "quantised already",
+        self.assert_fails(1, "quantised already (int4)",
                           arguments=("quantize", out, self.folder / "again"))
+        gguf = MODELS.parent / "gguf/llama.gguf"
+        self.output("quantize", gguf, self.folder / "of-gguf", "--type", "int8")
+        self.output("info", self.folder / "of-gguf")
         self.assert_fails(2, "int3", arguments=("quantize", out, "x", "--type", "int3"))
 
     def generation(self, command, model, *arguments):
