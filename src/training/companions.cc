@@ -14,13 +14,16 @@ void write_json(const fs::path& path, const Json& json) {
   file.commit();
 }
 
-Json generation_config(const ModelConfig& model) {
+// Without a length of its own generation would end after 20 tokens, as it does in transformers.
+Json generation_config(const TrainConfig& config, const ModelConfig& model) {
+  constexpr int64_t kLongest = 256;  // where the model has no limit
   Json json = Json::object();
   if (model.padding) json["pad_token_id"] = *model.padding;
   if (model.begin) json["bos_token_id"] = *model.begin;
   if (!model.end.empty()) json["eos_token_id"] = model.end.front();
   if (model.decoder_start) json["decoder_start_token_id"] = *model.decoder_start;
-  if (model.max_positions > 0) json["max_length"] = model.max_positions;
+  const int64_t given = config.data.value("max_length", int64_t{0});
+  json["max_length"] = model.max_positions > 0 ? model.max_positions : given > 0 ? given : kLongest;
   return json;
 }
 
@@ -72,7 +75,7 @@ void write_companions(const TrainConfig& config, const ModelSetup& setup) {
   const fs::path& output = config.trainer.output;
   const TransformerSpec& spec = setup.model->transformer().spec();
   if (spec.decoder && spec.head.kind == HeadSpec::Kind::kLanguageModel)
-    write_json(output / "generation_config.json", generation_config(setup.model->config()));
+    write_json(output / "generation_config.json", generation_config(config, setup.model->config()));
   if (spec.image)
     write_json(output / "preprocessor_config.json", preprocessor_config(config, *spec.image));
   if (config.task != Task::kEmbedding) return;

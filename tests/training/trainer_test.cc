@@ -144,6 +144,22 @@ TEST(Trainer, RecomputingChangesNoBit) {
   EXPECT_EQ(results[0], results[1]);
 }
 
+TEST(Trainer, ASteadyStepTakesNoMemoryFromTheSystem) {
+  const ModelLearner learner = fresh();
+  TrainerOptions options = small_options();
+  options.batch.size = 4;  // of 44 examples: all batches are alike
+  options.evaluate_every = 1000;
+  options.clip_norm = 1;
+  uint64_t warm = 0;
+  train(learner, options, {}, {.on_step = [&](const StepReport& report) {
+          const uint64_t calls = memory_stats(Device::kCpu).system_calls;
+          if (report.step == 5) warm = calls;
+          if (report.step > 5) {
+            EXPECT_EQ(calls, warm) << report.step;
+          }
+        }});
+}
+
 TEST(Trainer, StopsEarlyWhereNothingGetsBetter) {
   const ModelLearner learner = fresh();
   TrainerOptions options = small_options();
