@@ -166,7 +166,7 @@ def tokenizer_cases():
         for text in ("whole", "lines"):
             yield case(f"{style}/{text}", [faster], file=style, text="shakespeare", lines=text == "lines")
     for style in ("bpe", "unigram"):
-        for size in (1, 2, 4, 8):
+        for size in (1, 2, 4, 8, 10):
             yield case(f"{style}/no-spaces/{size}MB", file=style, text=f"letters{size}", lines=False)
     yield case("load/150000", [Goal("tokenizers/ours", 2)], file="large", text="", lines=False)
 

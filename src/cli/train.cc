@@ -58,7 +58,9 @@ void train(const TrainConfig& config, const Options& options, GradientExchange& 
   TrainingRun run(config, exchange, start, say);
   const int64_t first = run.trainer().state().step, steps = run.trainer().steps();
   if (start) say(fmt::format("going on from {}", start->string()));
-  say(fmt::format("training {} parameters for {} steps", run.parameter_count(), steps));
+  const auto [trained, all] = run.parameter_counts();
+  say(fmt::format("training {}{} parameters for {} steps", trained,
+                  trained == all ? "" : fmt::format(" of {}", all), steps));
   std::optional<TrainingLog> log;
   if (speaks) log.emplace(config.trainer.output, first);
   const Interrupt interrupt;

@@ -69,10 +69,13 @@ void TrainingRun::write_result() {
     trainer_->with_average([&] { setup_->learner->save(output); });
 }
 
-int64_t TrainingRun::parameter_count() const {
-  int64_t count = 0;
-  for (const Trained& one : setup_->learner->parameters()) count += one.value.count();
-  return count;
+TrainingRun::Counts TrainingRun::parameter_counts() const {
+  Counts counts;
+  for (const Trained& one : setup_->learner->parameters()) {
+    counts.all += one.value.count();
+    if (one.value.requires_grad()) counts.trained += one.value.count();
+  }
+  return counts;
 }
 
 }  // namespace glassformer

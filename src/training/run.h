@@ -30,7 +30,10 @@ class TrainingRun {
   const Trainer& trainer() const { return *trainer_; }
   const Learner& learner() const { return *setup_->learner; }
   std::unique_ptr<Dataset> open_split(const char* name);
-  int64_t parameter_count() const;
+  struct Counts {
+    int64_t trained = 0, all = 0;
+  };
+  Counts parameter_counts() const;
 
  private:
   const TrainConfig& config_;
