@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/check.h"
 #include "cli/commands.h"
 #include "cli/config_overrides.h"
 #include "glassformer/training/metrics.h"
@@ -95,11 +94,11 @@ void print(const Json& json, bool as_json) {
 
 void run(const Options& options, const Overrides& overrides) {
   const bool texts = !options.hypotheses.empty() || !options.references.empty();
-  require<ValueError>(texts != !options.config.empty(),
-                      "evaluate: expected a training configuration, or --hypotheses and "
-                      "--references");
-  require<ValueError>(!texts || (!options.hypotheses.empty() && !options.references.empty()),
-                      "evaluate: expected both --hypotheses and --references");
+  if (texts == !options.config.empty())
+    throw CLI::ValidationError(
+        "expected a training configuration, or --hypotheses and --references");
+  if (texts && (options.hypotheses.empty() || options.references.empty()))
+    throw CLI::ValidationError("expected both --hypotheses and --references");
   print(texts ? score_texts(options) : score_model(options, overrides), options.json);
 }
 

@@ -128,7 +128,7 @@ TrainConfig parse_train_config(Json json, const std::string& where, const fs::pa
                                {"bfloat16_stochastic", Precision::kBFloat16Stochastic}});
   config.threads = static_cast<int>(std::min<int64_t>(count_of(fields, "threads", 0), 1024));
   TrainerOptions& trainer = config.trainer;
-  trainer.output = folder / fields.text("output");
+  trainer.output = (folder / fields.text("output")).lexically_normal();
   trainer.seed = static_cast<uint64_t>(count_of(fields, "seed", 0));
   trainer.recompute = fields.boolean("recompute", false);
   trainer.objective = {config.task, fields.number("label_smoothing", 0),

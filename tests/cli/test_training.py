@@ -108,6 +108,12 @@ class Training(unittest.TestCase):
             self.assertIn("error:", ended.stderr)
             self.assertIn(part, ended.stderr)
 
+    def test_a_wrong_call_is_a_usage_error(self):
+        for arguments in (["stray"], ["--optimizer.lr"]):
+            ended = self.train(*arguments)
+            self.assertEqual(ended.returncode, 2, ended.stderr)
+            self.assertIn("try: glassformer train --help", ended.stderr)
+
     def test_does_not_write_over_an_earlier_run(self):
         self.assertEqual(self.train("--steps", "4").returncode, 0)
         again = self.train("--steps", "4")
