@@ -48,4 +48,7 @@ struct AmxInt8Operands {
 // 16 of one.
 void amx_int8_product(const AmxInt8Operands& operands, int32_t* sums);
 
+// From here on a strip of 16 rows on the tile unit costs less than its rows on vectors.
+constexpr int64_t kRowsForTiles = 12;
+
 }  // namespace glassformer::cpu

@@ -226,13 +226,8 @@ void QuantiseWholeStrip(const MatrixRef& a, size_t m, size_t k, size_t index, bo
   const ActivationStrip to = ActivationStrip::at(memory, index, k);
   const size_t first = index * kStripRows, rows = std::min(kStripRows, m - first);
   if (fill && rows < kStripRows) std::fill_n(to.codes, ActivationStrip::bytes(k), int8_t{0});
-  for (size_t r = 0; r < rows; ++r) {
-    const int64_t at = static_cast<int64_t>(first + r) * a.row_stride;
-    if (a.type == Type::kF32)
-      QuantiseWholeRow(static_cast<const float*>(a.data) + at, k, r, to);
-    else
-      QuantiseWholeRow(static_cast<const hwy::bfloat16_t*>(a.data) + at, k, r, to);
-  }
+  ForRowsOf(a, first, rows,
+            [&](const auto* x, size_t r) HWY_ATTR { QuantiseWholeRow(x, k, r, to); });
 }
 
 }  // namespace
@@ -251,8 +246,6 @@ HWY_EXPORT(QuantiseWholeStrip);
 
 void channel_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* const> parts,
                   const GemmOutput& out) {
-  // From here on strips on the tile unit cost less than their rows on vectors.
-  constexpr int64_t kRowsForTiles = 12;
   if (m == 0 || parts.empty()) return;
   const size_t k = parts.front()->k;
   const auto rows = static_cast<size_t>(m);

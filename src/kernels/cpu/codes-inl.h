@@ -182,6 +182,18 @@ HWY_INLINE void VisitFormat(CodeFormat format, F&& f) {
 }
 
 }  // namespace codes
+// f(row, r) for `rows` rows of A from `first` on, each in its own type.
+template <class F>
+HWY_INLINE void ForRowsOf(const MatrixRef& a, size_t first, size_t rows, F&& f) {
+  for (size_t r = 0; r < rows; ++r) {
+    const int64_t at = static_cast<int64_t>(first + r) * a.row_stride;
+    if (a.type == Type::kF32)
+      f(static_cast<const float*>(a.data) + at, r);
+    else
+      f(static_cast<const hwy::bfloat16_t*>(a.data) + at, r);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace glassformer::cpu
 HWY_AFTER_NAMESPACE();

@@ -283,13 +283,7 @@ void QuantiseStrip(const MatrixRef& a, size_t first, size_t rows, size_t k, bool
                    ActivationGroup* to) {
   const size_t groups = (k + kCodeDepth - 1) / kCodeDepth;
   if (fill && rows < kStrip) std::fill_n(to, groups, ActivationGroup{});
-  for (size_t r = 0; r < rows; ++r) {
-    const int64_t at = static_cast<int64_t>(first + r) * a.row_stride;
-    if (a.type == Type::kF32)
-      QuantiseRow(static_cast<const float*>(a.data) + at, k, r, to);
-    else
-      QuantiseRow(static_cast<const hwy::bfloat16_t*>(a.data) + at, k, r, to);
-  }
+  ForRowsOf(a, first, rows, [&](const auto* x, size_t r) HWY_ATTR { QuantiseRow(x, k, r, to); });
 }
 
 }  // namespace
@@ -303,9 +297,6 @@ namespace {
 
 HWY_EXPORT(MultiplyPanels);
 HWY_EXPORT(QuantiseStrip);
-
-// From here on a strip of 16 rows on the tile unit costs less than its rows on vectors.
-constexpr int64_t kRowsForTiles = 12;
 
 bool on_tiles(int64_t m, std::span<const CodePanels* const> parts) {
   if (m < kRowsForTiles || !amx_int8_usable()) return false;
