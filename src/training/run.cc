@@ -1,9 +1,7 @@
 #include "training/run.h"
 
-#include "base/atomic_file.h"
 #include "base/check.h"
 #include "glassformer/base/threads.h"
-#include "glassformer/nn/random_weights.h"
 #include "training/companions.h"
 #include "training/data/open_dataset.h"
 #include "training/model_setup.h"

@@ -97,6 +97,17 @@ class Training(unittest.TestCase):
             for a, b in zip(one, several):
                 self.assertAlmostEqual(a, b, delta=2e-5 * a)  # measured: 3e-7
 
+    def test_a_resume_may_use_another_number_of_processes(self):
+        self.assertEqual(self.train("--output", "one").returncode, 0)
+        self.assertEqual(self.train("--output", "both", "--steps", "30").returncode, 0)
+        ended = self.train("--output", "both", "--resume", launcher=(
+            "mpirun", "-n", "2", "--allow-run-as-root", "--oversubscribe"), OMP_NUM_THREADS="1")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        one, both = self.losses("one"), self.losses("both")
+        self.assertEqual(len(one), len(both))
+        for a, b in zip(one, both):
+            self.assertAlmostEqual(a, b, delta=2e-5 * a)
+
     def test_says_what_is_wrong(self):
         for change, part in (({"optimizer": {"lrr": 1}}, "'lr'"), ({"task": "x"}, "causal_lm"),
                              ({"steps": 0}, "steps or epochs"),
