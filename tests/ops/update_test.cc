@@ -36,7 +36,7 @@ void expect_like_ref(void (*run)(const UpdateTensors&, const Update&), const Upd
     const UpdateTensors fast = tensors_of({count}, {});
     const UpdateTensors naive = tensors_of({count}, {DType::kFloat64, Device::kRef});
     for (const UpdateTensors& one : {fast, naive}) run(one, update), run(one, update);
-    // Measured: 4.8e-7.
+    // Measured: 7.8e-7.
     EXPECT_LT(largest_difference(fast.parameter, naive.parameter), 2e-6) << count;
     EXPECT_LT(largest_difference(fast.first, naive.first), 2e-6) << count;
     EXPECT_LT(largest_difference(fast.second, naive.second), 2e-6) << count;
