@@ -1,23 +1,10 @@
 #include "text/bpe.h"
 
-#include <algorithm>
-#include <bit>
-#include <queue>
-
 #include "base/check.h"
 #include "text/byte_alphabet.h"
 #include "text/utf8.h"
 
 namespace glassformer {
-namespace {
-
-// Up to this many symbols, looking for the best pair among all of them beats a queue.
-constexpr size_t kShort = 48;
-
-uint64_t pair_key(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
-
-}  // namespace
-
 Bpe::Bpe(Vocabulary vocabulary,
          const std::vector<std::pair<std::string_view, std::string_view>>& merges,
          BpeOptions options, const std::string& where)
@@ -37,7 +24,7 @@ Bpe::Bpe(Vocabulary vocabulary,
 
 void Bpe::read_merges(const std::vector<std::pair<std::string_view, std::string_view>>& merges,
                       const std::string& where) {
-  merges_.assign(std::bit_ceil(merges.size() * 2 + 1), {});
+  merges_ = BpeMerges(merges.size());
   const auto id_of = [&](std::string_view token, size_t rank) {
     const auto id = vocabulary_.find(token);
     require<FileError>(id.has_value(), "{}: merge {} needs the token '{}', which is not there",
@@ -52,27 +39,9 @@ void Bpe::read_merges(const std::vector<std::pair<std::string_view, std::string_
                        "{}: merge {}: '{}' is shorter than the prefix '{}'", where, rank, right,
                        options_.prefix);
     joined.append(right.substr(options_.prefix.size()));
-    add_merge({pair_key(id_of(left, rank), id_of(right, rank)), static_cast<uint32_t>(rank),
-               id_of(joined, rank)});
+    const uint32_t left_id = id_of(left, rank), right_id = id_of(right, rank);
+    merges_.add(left_id, right_id, static_cast<uint32_t>(rank), id_of(joined, rank));
   }
-}
-
-void Bpe::add_merge(const Merge& merge) {
-  const size_t mask = merges_.size() - 1;
-  size_t at = mix(merge.pair, 0x9E3779B97F4A7C15) & mask;
-  while (merges_[at].pair != kNoPair && merges_[at].pair != merge.pair) at = (at + 1) & mask;
-  merges_[at] = merge;  // of two, the later one counts
-}
-
-const Bpe::Merge* Bpe::find_merge(uint32_t left, uint32_t right) const {
-  const uint64_t pair = pair_key(left, right);
-  const size_t mask = merges_.size() - 1;
-  size_t at = mix(pair, 0x9E3779B97F4A7C15) & mask;
-  while (merges_[at].pair != pair) {
-    if (merges_[at].pair == kNoPair) return nullptr;
-    at = (at + 1) & mask;
-  }
-  return &merges_[at];
 }
 
 uint32_t Bpe::unknown_id() const {
@@ -143,85 +112,6 @@ void Bpe::start_with_characters(std::string_view piece, ModelScratch& scratch) c
   flush();
 }
 
-void Bpe::merge_short(ModelScratch& scratch) const {
-  auto& ids = scratch.ids;
-  auto& sizes = scratch.sizes;
-  // The merge of each symbol with the next: its rank above, its result below.
-  auto& merges = scratch.merges;
-  const auto merge_of = [&](size_t i) {
-    const Merge* merge = i + 1 < ids.size() ? find_merge(ids[i], ids[i + 1]) : nullptr;
-    return merge ? uint64_t{merge->rank} << 32 | merge->result : UINT64_MAX;
-  };
-  merges.resize(ids.size());
-  for (size_t i = 0; i < ids.size(); ++i) merges[i] = merge_of(i);
-  for (;;) {
-    const auto best = std::min_element(merges.begin(), merges.end(),
-                                       [](uint64_t a, uint64_t b) { return a >> 32 < b >> 32; });
-    if (best == merges.end() || *best == UINT64_MAX) return;
-    const auto i = static_cast<size_t>(best - merges.begin());
-    ids[i] = static_cast<uint32_t>(*best);
-    sizes[i] += sizes[i + 1];
-    const auto next = static_cast<std::ptrdiff_t>(i + 1);
-    ids.erase(ids.begin() + next);
-    sizes.erase(sizes.begin() + next);
-    merges.erase(merges.begin() + next);
-    merges[i] = merge_of(i);
-    if (i > 0) merges[i - 1] = merge_of(i - 1);
-  }
-}
-
-void Bpe::merge_long(ModelScratch& scratch) const {
-  struct Symbol {
-    uint32_t id, size;
-    int64_t previous, next;
-  };
-  struct Candidate {
-    uint32_t rank;
-    uint32_t at;
-    uint32_t result;
-    bool operator<(const Candidate& other) const {
-      return rank != other.rank ? rank > other.rank : at > other.at;
-    }
-  };
-  const auto count = static_cast<int64_t>(scratch.ids.size());
-  std::vector<Symbol> symbols(scratch.ids.size());
-  for (int64_t i = 0; i < count; ++i) {
-    const auto at = static_cast<size_t>(i);
-    symbols[at] = {scratch.ids[at], scratch.sizes[at], i - 1, i + 1 < count ? i + 1 : -1};
-  }
-  std::priority_queue<Candidate> queue;
-  const auto offer = [&](int64_t left) {
-    if (left < 0 || symbols[static_cast<size_t>(left)].next < 0) return;
-    const Symbol& symbol = symbols[static_cast<size_t>(left)];
-    const Merge* merge = find_merge(symbol.id, symbols[static_cast<size_t>(symbol.next)].id);
-    if (merge) queue.push({merge->rank, static_cast<uint32_t>(left), merge->result});
-  };
-  for (int64_t i = 0; i < count; ++i) offer(i);
-  while (!queue.empty()) {
-    const Candidate top = queue.top();
-    queue.pop();
-    Symbol& left = symbols[top.at];
-    if (left.size == 0 || left.next < 0) continue;
-    Symbol& right = symbols[static_cast<size_t>(left.next)];
-    const Merge* merge = find_merge(left.id, right.id);
-    if (!merge || merge->result != top.result) continue;  // the pair has changed since
-    left.id = top.result;
-    left.size += right.size;
-    left.next = right.next;
-    right.size = 0;
-    if (left.next >= 0) symbols[static_cast<size_t>(left.next)].previous = top.at;
-    offer(left.previous);
-    offer(top.at);
-  }
-  scratch.ids.clear();
-  scratch.sizes.clear();
-  for (const Symbol& symbol : symbols) {
-    if (symbol.size == 0) continue;
-    scratch.ids.push_back(symbol.id);
-    scratch.sizes.push_back(symbol.size);
-  }
-}
-
 void Bpe::tokenize(std::string_view piece, ModelScratch& scratch,
                    std::vector<PieceToken>& tokens) const {
   if (options_.ignore_merges) {
@@ -242,11 +132,7 @@ void Bpe::tokenize(std::string_view piece, ModelScratch& scratch,
   } else {
     start_with_characters(piece, scratch);
   }
-  if (scratch.ids.size() <= kShort) {
-    merge_short(scratch);
-  } else {
-    merge_long(scratch);
-  }
+  merges_.apply(scratch.ids, scratch.sizes, scratch.merges);
   const size_t first = tokens.size();
   uint32_t at = 0;
   for (size_t i = 0; i < scratch.ids.size(); ++i) {

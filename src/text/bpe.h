@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "text/bpe_merges.h"
 #include "text/model.h"
 
 namespace glassformer {
@@ -32,33 +33,21 @@ class Bpe : public Model {
                 std::vector<PieceToken>& tokens) const override;
 
  private:
-  struct Merge {
-    uint64_t pair = kNoPair;  // left << 32 | right
-    uint32_t rank = 0;
-    uint32_t result = 0;
-  };
-  static constexpr uint64_t kNoPair = UINT64_MAX;
   static constexpr uint32_t kNoToken = UINT32_MAX;
 
   void read_merges(const std::vector<std::pair<std::string_view, std::string_view>>& merges,
                    const std::string& where);
-  void add_merge(const Merge& merge);
-  // Null where the pair has none.
-  const Merge* find_merge(uint32_t left, uint32_t right) const;
-
   void start_with_bytes(std::string_view piece, ModelScratch& scratch) const;
   void start_with_characters(std::string_view piece, ModelScratch& scratch) const;
   bool add_byte_tokens(std::string_view character, ModelScratch& scratch) const;
   uint32_t unknown_id() const;
-  void merge_short(ModelScratch& scratch) const;
-  void merge_long(ModelScratch& scratch) const;
 
   BpeOptions options_;
   std::optional<uint32_t> unknown_;
   std::array<uint32_t, 256> byte_ids_;      // of single bytes, byte level
   std::array<uint32_t, 256> fallback_ids_;  // of <0x00> ... <0xFF>
-  std::vector<Merge> merges_;               // open addressing, a power of two of them
-  Vocabulary bytes_;                        // byte level: tokens as the bytes they spell
+  BpeMerges merges_;
+  Vocabulary bytes_;  // byte level: tokens as the bytes they spell
 };
 
 }  // namespace glassformer
