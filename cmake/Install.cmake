@@ -5,6 +5,7 @@ install(TARGETS glassformer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS glassformer EXPORT glassformer-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/glassformer/models)
 install(DIRECTORY include/glassformer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT glassformer-targets NAMESPACE glassformer::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/glassformer)

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/model_options.h"
 #include "glassformer/inspect/anatomy.h"
 
 namespace glassformer {
@@ -118,7 +119,7 @@ void print(const Model& model, const Anatomy& anatomy) {
 void add_info(CLI::App& app) {
   CLI::App* command = app.add_subcommand("info", "the anatomy of a model: parts, tensors, costs");
   auto options = std::make_shared<Options>();
-  command->add_option("MODEL", options->path, "a Hugging Face folder or a .gguf file")->required();
+  add_model_argument(*command, options->path);
   command->add_flag("--json", options->json, "for programs");
   command->callback([options] {
     const Model model = Model::open(

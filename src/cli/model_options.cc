@@ -1,11 +1,18 @@
 #include "cli/model_options.h"
 
+#include "cli/bundled.h"
 #include "glassformer/base/threads.h"
 
 namespace glassformer {
 
+void add_model_argument(CLI::App& command, std::string& path, const std::string& kinds) {
+  command.add_option("MODEL", path, kinds + ", or the name of a bundled model")
+      ->required()
+      ->transform([](const std::string& given) { return model_path(given).string(); }, "", "");
+}
+
 void ModelOptions::add_to(CLI::App& command) {
-  command.add_option("MODEL", path, "a Hugging Face folder or a .gguf file")->required();
+  add_model_argument(command, path);
   command
       .add_option("--dtype", dtype, "what to compute in: float32, bfloat16, or that of the file")
       ->check(CLI::IsMember({"float32", "bfloat16", "float64", "auto"}))

@@ -8,6 +8,11 @@
 
 namespace glassformer {
 
+// MODEL of a command, required; after parsing, `path` is that of the folder or file. `kinds` says
+// what may be given.
+void add_model_argument(CLI::App& command, std::string& path,
+                        const std::string& kinds = "a Hugging Face folder or a .gguf file");
+
 // The options of every command that runs a model.
 struct ModelOptions {
   std::string path;

@@ -17,9 +17,10 @@ double seconds_between(std::chrono::steady_clock::time_point a,
 
 }  // namespace
 
-Progress::Progress(std::string what, int64_t total)
+Progress::Progress(std::string what, int64_t total, int64_t before)
     : what_(std::move(what)),
       total_(total),
+      before_(before),
       terminal_(isatty(STDERR_FILENO) != 0),
       start_(Clock::now()),
       last_(start_) {}
@@ -43,9 +44,10 @@ void Progress::say(const std::string& line) {
 }
 
 void Progress::draw(int64_t done, double seconds, const std::string& note) {
-  const double rate = static_cast<double>(done) / seconds;
+  const double rate = static_cast<double>(done - before_) / seconds;
   const std::string left =
-      done > 0 ? fmt::format(", {:.0f} s left", static_cast<double>(total_ - done) / rate) : "";
+      done > before_ ? fmt::format(", {:.0f} s left", static_cast<double>(total_ - done) / rate)
+                     : "";
   if (!terminal_) {
     fmt::print(stderr, "{} of {} {}{}{}\n", done, total_, what_, note, left);
     return;

@@ -10,7 +10,8 @@ namespace glassformer {
 // then a plain line otherwise. Silent for the first moment, and where `total` is 0.
 class Progress {
  public:
-  Progress(std::string what, int64_t total);
+  // `before` were done already when it begins.
+  Progress(std::string what, int64_t total, int64_t before = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -24,7 +25,7 @@ class Progress {
   void draw(int64_t done, double seconds, const std::string& note);
 
   std::string what_;
-  int64_t total_;
+  int64_t total_, before_;
   bool terminal_, drawn_ = false;
   Clock::time_point start_, last_;
 };

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/model_options.h"
 #include "cli/progress.h"
 #include "glassformer/models/model.h"
 
@@ -28,14 +29,27 @@ bool is_weights(const fs::path& file) {
   return false;
 }
 
+// What a training run leaves beside the model.
+bool is_of_training(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with("checkpoint-") || name.starts_with("events.out.") ||
+         name == "log.jsonl" || name == "loss.svg";
+}
+
 // Tokenizer, generation settings, pooling: everything but weights and config.json.
 void copy_others(const fs::path& from, const fs::path& to) {
-  for (const auto& entry : fs::recursive_directory_iterator(from)) {
-    if (!entry.is_regular_file() || is_weights(entry.path())) continue;
-    const fs::path relative = fs::relative(entry.path(), from);
+  const fs::recursive_directory_iterator end;
+  for (fs::recursive_directory_iterator entry(from); entry != end; ++entry) {
+    const fs::path& path = entry->path();
+    if (is_of_training(path)) {
+      entry.disable_recursion_pending();
+      continue;
+    }
+    if (!entry->is_regular_file() || is_weights(path)) continue;
+    const fs::path relative = fs::relative(path, from);
     if (relative == "config.json") continue;
     fs::create_directories((to / relative).parent_path());
-    fs::copy_file(entry.path(), to / relative);
+    fs::copy_file(path, to / relative);
   }
 }
 
@@ -65,8 +79,8 @@ void run(const Options& options) {
                      if (!progress) progress.emplace("tensors", static_cast<int64_t>(total));
                      progress->update(static_cast<int64_t>(done));
                    }};
-  if (options.type == "bfloat16")
-    save.dtype = DType::kBFloat16;
+  if (options.type == "bfloat16" || options.type == "float16")
+    save.dtype = dtype_from_name(options.type);
   else
     save.scheme = quant_scheme_from_name(options.type);
   try {
@@ -94,13 +108,11 @@ void run(const Options& options) {
 void add_quantize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("quantize", "writes a model with smaller weights");
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("MODEL", options->model,
-                   "a Hugging Face folder or a .gguf file of floating weights")
-      ->required();
+  add_model_argument(*command, options->model,
+                     "a Hugging Face folder or a .gguf file of floating weights");
   command->add_option("OUT", options->output, "the folder to write")->required();
   command->add_option("--type", options->type, "what matrices are written in")
-      ->check(CLI::IsMember({"int8", "int4", "bfloat16"}))
+      ->check(CLI::IsMember({"int8", "int4", "bfloat16", "float16"}))
       ->capture_default_str();
   command->add_option("--group-size", options->group, "int4: weights that share a scale")
       ->check(CLI::IsMember({32, 64, 128}))

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/model_options.h"
 #include "cli/text_input.h"
 #include "glassformer/decoding/model_tokenizer.h"
 #include "text/utf8.h"
@@ -149,10 +150,8 @@ void run(const Options& options) {
 void add_tokenize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tokenize", "text to ids and back, with offsets");
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("MODEL", options->path,
-                   "a Hugging Face folder, a tokenizer file or a .gguf file")
-      ->required();
+  add_model_argument(*command, options->path,
+                     "a Hugging Face folder, a tokenizer file or a .gguf file");
   command->add_option("TEXT", options->inputs, "texts; lines of stdin unless given");
   command->add_flag("--no-special", options->no_special, "without special tokens");
   command->add_flag("--decode", options->decode, "ids in, text out");

@@ -67,7 +67,7 @@ void train(const TrainConfig& config, const Options& options, GradientExchange& 
   TrainingEnd end;
   {
     std::optional<Progress> progress;
-    if (speaks) progress.emplace("steps", steps);
+    if (speaks) progress.emplace("steps", steps, first);
     end = run.run({.on_step =
                        [&](const StepReport& report) {
                          if (!speaks) return;

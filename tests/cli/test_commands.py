@@ -244,7 +244,7 @@ class Commands(unittest.TestCase):
         self.assert_fails(2, "no command 'tokenise'", "'tokenize'", arguments=["tokenise"])
         self.assert_fails(2, "--tune", arguments=["info", bert, "--tune"])
         self.assert_fails(2, "--dtype", arguments=["classify", bert, "x", "--dtype", "int3"])
-        self.assert_fails(1, "found neither", arguments=["info", self.folder / "none"])
+        self.assert_fails(1, "found nothing", arguments=["info", self.folder / "none"])
         self.assert_fails(1, "config.json", arguments=["info", self.folder])
         self.assert_fails(1, "classification head", arguments=["classify", MODELS / "bert", "x"])
         self.assert_fails(1, "cuda", arguments=["classify", bert, "hot", "--device", "cuda"])

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "base/check.h"
 
@@ -170,22 +171,34 @@ GLASSFORMER_AMX_TARGET inline uint16_t narrow(float x) {
   return static_cast<uint16_t>(static_cast<uint32_t>(_mm_cvtsi128_si32(wide)) >> 16);
 }
 
-// 32 columns of rows p and p + 1, interleaved.
+// The first `count` of 32.
+__mmask32 first_of_32(size_t count) {
+  return count < 32 ? (__mmask32{1} << count) - 1 : ~__mmask32{0};
+}
+
+// 32 columns of rows p and p + 1, interleaved; zeros where a mask has none.
+struct RowPair {
+  __mmask32 even, odd;
+};
 GLASSFORMER_AMX_TARGET inline void interleave(const uint16_t* even, const uint16_t* odd,
-                                              uint16_t* dst) {
+                                              RowPair mask, uint16_t* dst) {
   alignas(64) static constexpr uint16_t kLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
                                                     37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
                                                     11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
   const __m512i low = _mm512_load_si512(kLow);
   const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  const __m512i x = _mm512_loadu_si512(even), y = _mm512_loadu_si512(odd);
+  const __m512i x = _mm512_maskz_loadu_epi16(mask.even, even);
+  const __m512i y = _mm512_maskz_loadu_epi16(mask.odd, odd);
   _mm512_storeu_si512(dst, _mm512_permutex2var_epi16(x, low, y));
   _mm512_storeu_si512(dst + 32, _mm512_permutex2var_epi16(x, high, y));
 }
-GLASSFORMER_AMX_TARGET inline void interleave(const float* even, const float* odd, uint16_t* dst) {
+GLASSFORMER_AMX_TARGET inline void interleave(const float* even, const float* odd, RowPair mask,
+                                              uint16_t* dst) {
   for (int half = 0; half < 2; ++half) {
-    const __m512i x = _mm512_srli_epi32(round_upper(_mm512_loadu_ps(even + 16 * half)), 16);
-    const __m512i y = round_upper(_mm512_loadu_ps(odd + 16 * half));
+    const auto part = [&](__mmask32 of) { return static_cast<__mmask16>(of >> (16 * half)); };
+    const __m512 lower = _mm512_maskz_loadu_ps(part(mask.even), even + 16 * half);
+    const __m512i x = _mm512_srli_epi32(round_upper(lower), 16);
+    const __m512i y = round_upper(_mm512_maskz_loadu_ps(part(mask.odd), odd + 16 * half));
     const __m512i upper = _mm512_and_si512(y, _mm512_set1_epi32(static_cast<int>(0xFFFF0000)));
     _mm512_storeu_si512(dst + 32 * half, _mm512_or_si512(x, upper));
   }
@@ -225,32 +238,65 @@ GLASSFORMER_AMX_TARGET inline void transpose(const char* src, size_t src_stride,
   }
 }
 
-// 32 of k × 32 columns, columns contiguous in memory: units of 32 bits are pairs of k already.
-GLASSFORMER_AMX_TARGET inline void pack_columns(const uint16_t* src, size_t stride, uint16_t* dst) {
-  for (size_t half = 0; half < 2; ++half)
-    transpose(reinterpret_cast<const char*>(src + 16 * half * stride), stride * sizeof(uint16_t),
-              reinterpret_cast<char*>(dst + 32 * half), 128);
+// 32 of k in a row, as bfloat16; zeros where the mask has none.
+GLASSFORMER_AMX_TARGET inline __m512i load_depth(const uint16_t* src, __mmask32 mask) {
+  return _mm512_maskz_loadu_epi16(mask, src);
 }
-GLASSFORMER_AMX_TARGET inline void pack_columns(const float* src, size_t stride, uint16_t* dst) {
-  alignas(64) uint16_t narrowed[32 * 32];
-  for (size_t j = 0; j < 32; ++j)
-    for (size_t half = 0; half < 2; ++half) {
-      const __m512i upper = round_upper(_mm512_loadu_ps(src + j * stride + 16 * half));
-      _mm256_store_si256(reinterpret_cast<__m256i*>(narrowed + 32 * j + 16 * half),
-                         _mm512_cvtepi32_epi16(_mm512_srli_epi32(upper, 16)));
-    }
-  pack_columns(narrowed, 32, dst);
+GLASSFORMER_AMX_TARGET inline __m512i load_depth(const float* src, __mmask32 mask) {
+  const auto half = [&](int h) GLASSFORMER_AMX_TARGET {
+    const auto part = static_cast<__mmask16>(mask >> (16 * h));
+    const __m512i upper = round_upper(_mm512_maskz_loadu_ps(part, src + 16 * h));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(upper, 16));
+  };
+  return _mm512_inserti64x4(_mm512_castsi256_si512(half(0)), half(1), 1);
 }
 
-// A block of at most 32 × 32 at any strides, zero-padded to full size, in rows of k.
+// A block of k × n whose columns lie in a row each: units of 32 bits are pairs of k already.
 template <class T>
-GLASSFORMER_AMX_TARGET void copy_block(const T* src, int64_t row_stride, int64_t col_stride,
-                                       size_t k, size_t n, uint16_t (&dst)[kPanelBlock]) {
-  std::fill_n(dst, kPanelBlock, uint16_t{0});
+GLASSFORMER_AMX_TARGET inline void pack_columns(const T* src, size_t stride, size_t k, size_t n,
+                                                uint16_t* dst) {
+  alignas(64) uint16_t copy[kPanelBlock];
+  const uint16_t* columns = copy;
+  size_t pitch = kAmxDepth;
+  if constexpr (std::is_same_v<T, uint16_t>) {
+    if (k == kAmxDepth && n == kAmxCols) {
+      columns = src;
+      pitch = stride;
+    }
+  }
+  if (columns == copy) {
+    const __mmask32 mask = first_of_32(k);
+    for (size_t j = 0; j < kAmxCols; ++j)
+      _mm512_store_si512(copy + j * kAmxDepth,
+                         j < n ? load_depth(src + j * stride, mask) : _mm512_setzero_si512());
+  }
+  for (size_t half = 0; half < 2; ++half)
+    transpose(reinterpret_cast<const char*>(columns + 16 * half * pitch), pitch * sizeof(uint16_t),
+              reinterpret_cast<char*>(dst + 32 * half), 128);
+}
+
+// A block of k × n whose rows lie in a row each.
+template <class T>
+GLASSFORMER_AMX_TARGET inline void pack_rows(const T* src, int64_t stride, size_t k, size_t n,
+                                             uint16_t* dst) {
+  const __mmask32 mask = first_of_32(n);
+  for (size_t p = 0; p < kAmxDepth; p += 2) {
+    const T* row = src + static_cast<int64_t>(p < k ? p : 0) * stride;
+    interleave(row, p + 1 < k ? row + stride : row, {p < k ? mask : 0, p + 1 < k ? mask : 0},
+               dst + p * kAmxCols);
+  }
+}
+
+// A block of k × n at any strides.
+template <class T>
+GLASSFORMER_AMX_TARGET void pack_scattered(const T* src, int64_t row_stride, int64_t col_stride,
+                                           size_t k, size_t n, uint16_t* dst) {
+  alignas(64) uint16_t copy[kPanelBlock];
   for (size_t p = 0; p < k; ++p)
     for (size_t j = 0; j < n; ++j)
-      dst[p * kAmxCols + j] =
+      copy[p * kAmxCols + j] =
           narrow(src[static_cast<int64_t>(p) * row_stride + static_cast<int64_t>(j) * col_stride]);
+  pack_rows(copy, kAmxCols, k, n, dst);
 }
 
 template <class T>
@@ -262,19 +308,12 @@ GLASSFORMER_AMX_TARGET void pack_panels(const T* src, int64_t row_stride, int64_
       const T* block =
           src + static_cast<int64_t>(p) * row_stride + static_cast<int64_t>(j) * col_stride;
       const size_t depth = std::min(kAmxDepth, k - p);
-      const bool full = columns == kAmxCols && depth == kAmxDepth;
-      if (full && col_stride == 1) {
-        for (size_t r = 0; r < kAmxDepth; r += 2)
-          interleave(block + static_cast<int64_t>(r) * row_stride,
-                     block + static_cast<int64_t>(r + 1) * row_stride, dst + r * kAmxCols);
-      } else if (full && row_stride == 1) {
-        pack_columns(block, static_cast<size_t>(col_stride), dst);
-      } else {
-        alignas(64) uint16_t copy[kPanelBlock];
-        copy_block(block, row_stride, col_stride, depth, columns, copy);
-        for (size_t r = 0; r < kAmxDepth; r += 2)
-          interleave(copy + r * kAmxCols, copy + (r + 1) * kAmxCols, dst + r * kAmxCols);
-      }
+      if (col_stride == 1)
+        pack_rows(block, row_stride, depth, columns, dst);
+      else if (row_stride == 1)
+        pack_columns(block, static_cast<size_t>(col_stride), depth, columns, dst);
+      else
+        pack_scattered(block, row_stride, col_stride, depth, columns, dst);
     }
   }
 }
