@@ -23,7 +23,10 @@
 #include "glassformer/image/resize.h"               // IWYU pragma: export
 #include "glassformer/inspect/anatomy.h"            // IWYU pragma: export
 #include "glassformer/inspect/capture.h"            // IWYU pragma: export
+#include "glassformer/inspect/look.h"               // IWYU pragma: export
+#include "glassformer/inspect/measures.h"           // IWYU pragma: export
 #include "glassformer/inspect/named_pass.h"         // IWYU pragma: export
+#include "glassformer/inspect/report.h"             // IWYU pragma: export
 #include "glassformer/models/mlp.h"                 // IWYU pragma: export
 #include "glassformer/models/model.h"               // IWYU pragma: export
 #include "glassformer/models/sentence.h"            // IWYU pragma: export

@@ -1,0 +1,110 @@
+#include "inspect/prediction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace glassformer {
+namespace {
+
+std::vector<double> softmax_of(std::span<const float> logits) {
+  std::vector<double> values(logits.begin(), logits.end());
+  const double largest = *std::max_element(values.begin(), values.end());
+  for (double& value : values) value = std::exp(value - largest);
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  for (double& value : values) value /= sum;
+  return values;
+}
+
+// The likeliest span of an answer, and its text.
+Report::Prediction answer_of(const LookInput& input, const TransformerOutput& output) {
+  const std::vector<double> starts = softmax_of(output.start_logits.to_vector<float>());
+  const std::vector<double> ends = softmax_of(output.end_logits.to_vector<float>());
+  size_t first = 0, last = 0;
+  for (size_t i = 0, best = 0; i < ends.size(); ++i) {
+    if (starts[i] > starts[best]) best = i;  // the best start up to here
+    if (starts[best] * ends[i] > starts[first] * ends[last]) first = best, last = i;
+  }
+  std::string text;
+  const auto side = input.sides.find("encoder");
+  if (side != input.sides.end() && last < side->second.tokens.size()) {
+    const auto& [tokens, whole] = side->second;
+    const auto from = static_cast<size_t>(tokens[first].start);
+    const auto to = static_cast<size_t>(tokens[last].end);
+    if (from < to && to <= whole.size()) text = whole.substr(from, to - from);
+  }
+  return {"answer",
+          {{static_cast<int64_t>(first),
+            {{text, static_cast<int64_t>(last), starts[first] * ends[last]}}}}};
+}
+
+// The positions that the logits of every token are worth showing at.
+std::vector<int64_t> positions_of(const Model& model, const LookInput& input, int64_t count) {
+  const TransformerSpec& spec = model.transformer().spec();
+  if (spec.decoder) return {count - 1};
+  std::vector<int64_t> positions;
+  const auto side = input.sides.find("encoder");
+  const bool masks = spec.head.kind == HeadSpec::Kind::kLanguageModel;
+  for (int64_t i = 0; i < count; ++i) {
+    const bool masked = input.mask_id && side != input.sides.end() &&
+                        side->second.tokens[static_cast<size_t>(i)].id == *input.mask_id;
+    if (!masks || masked) positions.push_back(i);
+  }
+  return positions;
+}
+
+}  // namespace
+
+Report::Guesses top_guesses(std::span<const float> logits, int64_t top,
+                            const std::function<std::string(int64_t)>& text) {
+  const std::vector<double> values = softmax_of(logits);
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto end = order.begin() + std::min<int64_t>(top, static_cast<int64_t>(order.size()));
+  std::partial_sort(order.begin(), end, order.end(), [&](size_t a, size_t b) {
+    return values[a] != values[b] ? values[a] > values[b] : a < b;
+  });
+  Report::Guesses guesses;
+  for (auto i = order.begin(); i != end; ++i) {
+    const auto id = static_cast<int64_t>(*i);
+    guesses.push_back({text(id), id, values[*i]});
+  }
+  return guesses;
+}
+
+std::function<std::string(int64_t)> names_of_outputs(const Model& model, const LookInput& input) {
+  const HeadSpec::Kind kind = model.transformer().spec().head.kind;
+  if (kind == HeadSpec::Kind::kClassification || kind == HeadSpec::Kind::kTokens)
+    return [labels = model.config().labels](int64_t id) {
+      const auto at = static_cast<size_t>(id);
+      return at < labels.size() ? labels[at] : fmt::format("LABEL_{}", id);
+    };
+  if (input.token_text) return input.token_text;
+  return [](int64_t id) { return std::to_string(id); };
+}
+
+std::optional<Report::Prediction> prediction_of(const Model& model, const LookInput& input,
+                                                const TransformerOutput& output, int64_t top) {
+  const TransformerSpec& spec = model.transformer().spec();
+  if (output.start_logits.defined()) return answer_of(input, output);
+  if (!output.logits.defined()) return std::nullopt;
+  const auto names = names_of_outputs(model, input);
+  const std::vector<float> logits = output.logits.to_vector<float>();
+  const auto outputs = static_cast<size_t>(output.logits.size(-1));
+  const std::span<const float> all(logits);
+  if (spec.head.kind == HeadSpec::Kind::kClassification)
+    return Report::Prediction{"classification", {{0, top_guesses(all, top, names)}}};
+  Report::Prediction prediction;
+  prediction.kind = spec.head.kind == HeadSpec::Kind::kTokens ? "tokens"
+                    : spec.decoder                            ? "next_token"
+                                                              : "masked";
+  for (const int64_t i : positions_of(model, input, static_cast<int64_t>(logits.size() / outputs)))
+    prediction.rows.push_back(
+        {i, top_guesses(all.subspan(static_cast<size_t>(i) * outputs, outputs), top, names)});
+  if (prediction.rows.empty()) return std::nullopt;
+  return prediction;
+}
+
+}  // namespace glassformer
