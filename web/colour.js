@@ -30,7 +30,7 @@ const mix = (from, to, t) => from + (to - from) * t;
 
 /** Indexed by the upper byte of a weight's code: nothing → the ground, 1 → the strongest. */
 const WEIGHTS = {
-  light: table((t) => [mix(1, 0.28, t), 0.19 * t ** 0.85 * (1 - 0.25 * t), mix(265, 283, t)]),
+  light: table((t) => [mix(1, 0.28, t), 0.2 * t ** 0.75 * (1 - 0.25 * t), mix(265, 283, t)]),
   dark: table((t) => [mix(0.215, 0.95, t), 0.02 + 0.15 * Math.sin(Math.PI * t * 0.85), mix(280, 215, t)]),
 };
 /** Signed values: orange below zero, the ground at zero, blue above. */
@@ -71,6 +71,7 @@ export function weightColour(palette, weight) {
 
 /** What can be read on the colour of that weight. @param {Palette} palette @param {number} weight */
 export function inkOn(palette, weight) {
-  const strong = Math.sqrt(Math.max(0, weight)) > 0.56;
-  return strong !== palette.dark ? '#ffffff' : '#14161d';
+  const pixel = palette.weights[Math.min(255, Math.round(255 * Math.sqrt(Math.max(0, weight))))];
+  const [red, green, blue] = [0, 8, 16].map((shift) => (((pixel >> shift) & 255) / 255) ** 2.2);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.2 ? '#ffffff' : '#14161d';
 }

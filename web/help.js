@@ -1,7 +1,6 @@
 // What the views show, the keys, and how exact the numbers in the page are.
 import { WEIGHT_ERROR } from './capture.js';
 import { el } from './dom.js';
-import { number } from './text.js';
 
 const ABOUT = {
   model: 'Every head of every layer as a small picture: rows ask, columns are looked at. Choose one to open it.',
@@ -33,7 +32,7 @@ export function openHelp(capture, views) {
     el('h2', {}, 'Keys'),
     el('dl', { class: 'keys' }, KEYS.map(([key, what]) => [el('dt', {}, el('kbd', {}, key)), el('dd', {}, what)])),
     el('h2', {}, 'How exact the numbers are'),
-    el('p', {}, `Attention weights lie in this page as 16-bit square roots: each is exact to ${number(WEIGHT_ERROR, 5)} or `
+    el('p', {}, `Attention weights lie in this page as 16-bit square roots: each is exact to ${WEIGHT_ERROR.toExponential(1)} or `
       + 'better, a weight of 0.0001 to 0.2 % of itself. Colour follows the square root too, so that small weights are seen. '
       + 'Other numbers are 16-bit floats: three significant digits. '
       + `${capture.source.shapes.size} tensors are inside; nothing is loaded from elsewhere.`)));

@@ -40,6 +40,12 @@ function listing(values) {
     el('span', { title: String(index) }, number(value, 3))));
 }
 
+/** The first numbers: "[0.312, −1.204, …]". */
+function preview(values) {
+  const first = Array.from(values).slice(0, 10).map((value) => number(value, 3));
+  return `[${first.join(', ')}${values.length > first.length ? ', …' : ''}]`;
+}
+
 /**
  * A named vector: strip, size, length, and its numbers to unfold.
  * @param {import('./app.js').Context} context @param {string} label @param {ArrayLike<number>} values
@@ -50,7 +56,8 @@ export function vector(context, label, values, { most, name } = {}) {
   for (let i = 0; i < values.length; ++i) sum += values[i] * values[i];
   const details = el('details', { class: 'vector', data: { vector: name ?? label } },
     el('summary', {}, el('span', { class: 'vector-name' }, label), stripCanvas(context, values, { most, label }),
-      el('span', { class: 'vector-size' }, `${values.length} numbers, length ${number(Math.sqrt(sum), 2)}`)));
+      el('span', { class: 'vector-size' }, `${values.length} numbers, length ${number(Math.sqrt(sum), 2)}`),
+      el('span', { class: 'preview' }, preview(values))));
   details.addEventListener('toggle', () => {
     if (/** @type {HTMLDetailsElement} */ (details).open && !details.querySelector('.numbers')) details.append(listing(values));
   });

@@ -1,17 +1,15 @@
 // Tokens and numbers as text that can be read, whatever is in them.
 import { el } from './dom.js';
 
-// What is invisible, or changes the order of what stands beside it: controls, line separators,
-// zero-width and direction marks, lone surrogates, tags.
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udfff]/g;
-const PICTURES = { '\n': '↵', '\t': '⇥', '\r': '␍' };
+// What is invisible, or changes the order of what stands beside it: controls, format characters,
+// line separators, lone surrogates, fillers. A joiner inside an emoji stays.
+const UNSEEN = /(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d|(?!\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
+const PICTURES = { '\n': '↵', '\t': '⇥' };
 
 /** @param {string} found */
 function nameUnseen(found) {
-  if (PICTURES[found]) return PICTURES[found];
-  const point = found.codePointAt(0);
-  if (point < 32) return String.fromCharCode(0x2400 + point);
-  return `⟨U+${point.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  const digits = found.codePointAt(0).toString(16);
+  return PICTURES[found] ?? (digits.length > 2 ? `\\u{${digits}}` : `\\x${digits.padStart(2, '0')}`);
 }
 
 /** A token as one line in which everything can be seen: " a\n" → "·a↵". @param {string} text */

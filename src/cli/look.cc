@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/look_input.h"
 #include "cli/model_options.h"
+#include "glassformer/inspect/page.h"
 
 namespace glassformer {
 namespace {
@@ -17,7 +18,7 @@ struct Options {
   ModelOptions model;
   LookArguments input;
   LookOptions look;
-  std::string safetensors;
+  std::string safetensors, html;
   bool json = false;
 };
 
@@ -27,6 +28,7 @@ void run(const Options& options) {
   Report report = look(model, input, options.look);
   report.model.name = name_of_model(options.model.path);
   if (!options.safetensors.empty()) write_report(options.safetensors, report);
+  if (!options.html.empty()) write_page(report, options.html);
   if (options.json) fmt::print("{}\n", to_json(report));
 }
 
@@ -44,6 +46,7 @@ void add_look(CLI::App& app) {
   command->add_option("--probe", options->look.probes,
                       "also the steps of this name; * stands for a part of a name, ** for several");
   command->add_option("--safetensors", options->safetensors, "write all tensors to this file");
+  command->add_option("--html", options->html, "write a page that shows it, all in one file");
   command->add_flag("--json", options->json, "for programs");
   command->callback([options] { run(*options); });
 }

@@ -139,7 +139,8 @@ class Browser:
         return result["result"].get("value")
 
     def wait(self, condition):
-        """Until an expression holds."""
+        """Until an expression holds; its value, or true for an element."""
+        condition = f"(found => found instanceof Node || found)({condition})"
         deadline = time.monotonic() + self.timeout
         while True:
             value = self.run(condition)

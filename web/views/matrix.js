@@ -167,7 +167,7 @@ class MatrixView {
     context.font = `11px ${getComputedStyle(this.element).getPropertyValue('--text-font')}`;
     context.textAlign = 'right';
     context.fillStyle = getComputedStyle(this.element).getPropertyValue('--faint');
-    context.fillText('looks at →', left - 8, top - 24);
+    context.fillText(left < 80 ? 'at →' : 'looks at →', left - 8, top - 24);
     context.fillText('from ↓', left - 8, top - 9);
   }
 

@@ -33,12 +33,18 @@ function weightBar(weight) {
   return bar;
 }
 
+/** What the scores are multiplied by. */
+function factorOf({ scale, size }) {
+  return Math.abs(scale * Math.sqrt(size) - 1) < 1e-6 ? '÷ √d' : `× ${number(scale, 3)}`;
+}
+
 /** The table of all keys: product, scale, mask, softmax, and what was captured. */
 function scoreTable(context, work, tokens) {
   const order = work.captured.map((_, j) => j).sort((a, b) => work.captured[b] - work.captured[a] || a - b);
   const most = order.reduce((size, j) => Math.max(size, largest(work.key(j))), 0);
   const row = (j) => el('tr', { data: { key: j } },
-    el('th', { scope: 'row' }, tokenText(tokens[j].text), el('span', { class: 'index' }, String(j))),
+    el('th', { scope: 'row' }, el('button', { type: 'button', class: 'unfold', 'aria-expanded': 'false', title: 'Shows how the score comes about',
+      onclick: (event) => toggleTerms(context, work, j, event.currentTarget) }, tokenText(tokens[j].text)), el('span', { class: 'index' }, String(j))),
     el('td', { class: 'wide' }, stripCanvas(context, work.key(j), { most, label: `key ${j}` })),
     [work.scores[j], work.scaled[j], work.masked[j]].map((value) => el('td', {}, number(value, 3))),
     el('td', { class: 'weighed' }, weightBar(work.weights[j]), el('b', {}, number(work.weights[j], 4))),
@@ -46,10 +52,32 @@ function scoreTable(context, work, tokens) {
   const body = el('tbody');
   const fill = (all) => body.replaceChildren(...(all ? order.slice(0, MOST).sort((a, b) => a - b) : order.slice(0, SHORT)).map(row));
   fill(false);
-  const factor = Math.abs(work.scale * Math.sqrt(work.size) - 1) < 1e-6 ? '÷ √d' : `× ${number(work.scale, 3)}`;
   const table = el('div', { class: 'sideways', tabindex: 0, role: 'region', 'aria-label': 'Scores' }, el('table', { class: 'scores' },
-    el('thead', {}, el('tr', {}, ['key', 'k', 'q · k', factor, 'masked', 'softmax', 'captured'].map((name) => el('th', { scope: 'col', class: name === 'k' ? 'wide' : null }, name)))), body));
-  return [table, work.count > SHORT ? unfold(work.count, fill) : null];
+    el('thead', {}, el('tr', {}, ['key', 'k', 'q · k', factorOf(work), 'masked', 'softmax', 'captured'].map((name) => el('th', { scope: 'col', class: name === 'k' ? 'wide' : null }, name)))), body));
+  return [table, work.count > SHORT ? unfold(work.count, fill) : null, softmaxLine(work, tokens, order[0])];
+}
+
+/** Softmax in numbers, for the strongest key. */
+function softmaxLine({ masked, weights }, tokens, j) {
+  const most = Math.max(...masked);
+  if (!Number.isFinite(most)) return null;
+  const sum = masked.reduce((total, score) => total + Math.exp(score - most), 0);
+  return el('p', { class: 'note' }, 'Softmax for ', tokenText(tokens[j].text), `: exp(${number(masked[j], 3)} − ${number(most, 3)}) ÷ Σ = `
+    + `${number(Math.exp(masked[j] - most), 3)} ÷ ${number(sum, 3)} = `, el('b', {}, number(weights[j], 4)));
+}
+
+/** Under a key, the terms whose sum its score is: query times key, dimension by dimension. */
+function toggleTerms(context, work, j, button) {
+  const row = button.closest('tr');
+  const open = button.getAttribute('aria-expanded') === 'true';
+  button.setAttribute('aria-expanded', String(!open));
+  if (open) {
+    row.nextElementSibling.remove();
+    return;
+  }
+  const terms = work.query.map((value, d) => value * work.key(j)[d]);
+  row.after(el('tr', { class: 'terms' }, el('td', { colspan: 7 },
+    el('p', { class: 'note' }, `q · k is a sum of ${terms.length} terms, one a dimension; together ${number(work.scores[j], 3)}:`), vector(context, 'q × k', terms, { name: 'terms' }))));
 }
 
 /** Switches between the strongest keys and all of them. */
@@ -122,12 +150,12 @@ async function cards(context, state, attention) {
   if (work.followed)
     for (const { name, words } of before) add(words[0], null, words[1], vector(context, name, await capture.values(name), { name }));
   add('The query', 'q = x · W_Q', [`What `, tokenText(token.text), ` asks for, in head ${head}: ${work.size} numbers.`], vector(context, 'q', work.query, { name: 'query' }));
-  add('Scores, scale, mask, softmax', 'αⱼ = softmax(q · kⱼ ÷ √d + mask)', 'Every key answers with a number: how well it fits the query. Scaled, masked and passed through softmax they add up to 1.',
+  add('Scores, scale, mask, softmax', `αⱼ = softmax(q · kⱼ ${factorOf(work)} + mask)`, 'Every key answers with a number: how well it fits the query. Scaled, masked and passed through softmax they add up to 1.',
     scoreTable(context, work, keys), verdict(work));
   add('The weighted sum of the values', 'z = Σⱼ αⱼ vⱼ', 'The values of the tokens, each as much as its weight.', valueTable(context, work, keys), vector(context, 'z', work.output, { name: 'head_output' }));
   const captured = work.followed && capture.has(`${attention.name}.concat`) ? await capture.values(`${attention.name}.concat`) : null;
   const place = heads.indexOf(head);
-  add('All heads next to each other', `[z₀ … z${'₀₁₂₃₄₅₆₇₈₉'[(heads.length - 1) % 10]}]`.replace(/z.]$/, `z of head ${heads.at(-1)}]`),
+  add('All heads next to each other', 'concat = [z₀ z₁ …]',
     [`The sums of all ${heads.length} heads. Head ${head} has numbers ${place * work.output.length} to ${(place + 1) * work.output.length - 1}. `,
       captured && captured.length === whole.length ? `Summed here, they agree with the captured ones to ${number(largestDifference(whole, captured), 5)}.` : ''],
     vector(context, 'concat', captured && captured.length === whole.length ? captured : whole, { name: 'concat' }));
