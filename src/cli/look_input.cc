@@ -176,6 +176,8 @@ class TextSubject {
     GenerationRequest request{.ids = look.input.input_ids.to_vector<int64_t>()};
     request.options = GenerationFlags().read(model_, path_, nullptr);
     if (arguments_.generate > 0) request.options.max_new_tokens = arguments_.generate;
+    // A folder that does not say how to translate still has a tree worth looking at.
+    if (spec_.encoder && request.options.num_beams == 1) request.options.num_beams = 4;
     if (arguments_.beams > 0) request.options.num_beams = arguments_.beams;
     request.options.return_tree = true;
     const TokenIds before = spec_.encoder ? start() : request.ids;

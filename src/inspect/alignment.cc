@@ -1,6 +1,7 @@
 #include "glassformer/inspect/alignment.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/check.h"
 #include "tensor/shape_format.h"
@@ -12,6 +13,17 @@ bool is_space(const std::string& text, int64_t at) {
   if (at < 0 || at >= static_cast<int64_t>(text.size())) return false;
   const char c = text[static_cast<size_t>(at)];
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+// A sign by itself: no letter, digit or byte of a longer character.
+bool is_punctuation(const Report::Side& side, const Report::Token& token) {
+  bool sign = false;
+  for (int64_t at = token.start; at < token.end; ++at) {
+    const auto c = static_cast<unsigned char>(side.text[static_cast<size_t>(at)]);
+    if (c >= 0x80 || std::isalnum(c) != 0) return false;
+    sign = sign || !is_space(side.text, at);
+  }
+  return sign;
 }
 
 }  // namespace
@@ -26,13 +38,14 @@ std::vector<std::pair<int64_t, int64_t>> words_of(const Report::Side& side) {
       inside = false;
       continue;
     }
+    const bool sign = is_punctuation(side, token);
     const bool begins =
-        !inside || is_space(side.text, token.start) || is_space(side.text, token.start - 1);
+        !inside || sign || is_space(side.text, token.start) || is_space(side.text, token.start - 1);
     if (begins)
       words.emplace_back(at, at);
     else
       words.back().second = at;
-    inside = true;
+    inside = !sign;
   }
   return words;
 }
@@ -51,8 +64,10 @@ Report::Words align_words(const Report::Side& source, const Report::Side& target
     double total = 0, best = 0;
     for (const auto& [first, last] : words.source) {
       double share = 0;
-      for (int64_t i = words.target[t].first; i <= words.target[t].second; ++i)
-        for (int64_t j = first; j <= last; ++j) share += values[static_cast<size_t>(i * from + j)];
+      for (int64_t i = std::max<int64_t>(words.target[t].first, 1); i <= words.target[t].second;
+           ++i)
+        for (int64_t j = first; j <= last; ++j)
+          share += values[static_cast<size_t>((i - 1) * from + j)];
       shares.push_back(share);
       total += share, best = std::max(best, share);
     }
