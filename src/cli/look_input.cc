@@ -4,7 +4,9 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "cli/generation_flags.h"
 #include "cli/text_input.h"
+#include "glassformer/decoding/engine.h"
 #include "glassformer/decoding/model_tokenizer.h"
 #include "glassformer/image/processor.h"
 #include "glassformer/ops/copy.h"
@@ -87,13 +89,135 @@ LookInput picture_input(const Model& model, const std::filesystem::path& path,
   return look;
 }
 
+// What a text model is shown, and the tokenizers that it is read with; none where only ids came.
+class TextSubject {
+ public:
+  TextSubject(const Model& model, const std::string& path, const LookArguments& arguments)
+      : model_(model), path_(path), arguments_(arguments), spec_(model.transformer().spec()) {
+    const bool wants_text = arguments.ids.empty() || !arguments.target.empty();
+    try {
+      source_ = open_tokenizer(path);
+      target_ = spec_.encoder && spec_.decoder ? open_tokenizer(path, /*target=*/true) : *source_;
+    } catch (const FileError&) {
+      if (wants_text) throw;
+    }
+  }
+
+  LookSubject subject() {
+    LookSubject subject;
+    LookInput& look = subject.input;
+    read_source(look);
+    const bool both = spec_.encoder && spec_.decoder;
+    require<ValueError>(both || (arguments_.target.empty() && arguments_.target_ids.empty()),
+                        "--target: expected a model with encoder and decoder, found {}",
+                        model_.config().architecture);
+    require<ValueError>(arguments_.generate == 0 || spec_.decoder,
+                        "--generate: expected a model with a decoder, found {}",
+                        model_.config().architecture);
+    const bool given = !arguments_.target.empty() || !arguments_.target_ids.empty();
+    if (both && given) show_target(look);
+    if (arguments_.generate > 0 || (both && !given)) subject.tree = generate_for(look);
+    if (source_) look.mask_id = source_->special_ids().mask;
+    if (target_) look.token_text = [tokens = *target_](int64_t id) { return text_of(tokens, id); };
+    return subject;
+  }
+
+ private:
+  void read_source(LookInput& look) const {
+    Report::Side& side = look.sides[spec_.encoder ? "encoder" : "decoder"];
+    if (!arguments_.ids.empty()) {
+      const std::vector<int64_t> ids = ids_from(arguments_.ids, "--ids");
+      look.input.input_ids = row_of(ids);
+      side = side_of(ids, source_);
+      return;
+    }
+    require<ValueError>(!arguments_.input.empty(), "look: expected a text or --ids, found neither");
+    const std::string text = texts_from({arguments_.input}).front();
+    const Encoding encoding = encode_for(model_, *source_, {text}, {}).front();
+    look.input.input_ids = row_of(encoding.ids);
+    if (spec_.tokens && spec_.tokens->types > 0)
+      look.input.token_type_ids = row_of(encoding.type_ids);
+    side = side_of(encoding, text, *source_);
+  }
+
+  // What the decoder begins with, before anything was said.
+  TokenIds start() const {
+    const GenerationOptions options = GenerationFlags().read(model_, path_, nullptr);
+    const std::optional<int64_t> id = options.decoder_start_token_id
+                                          ? options.decoder_start_token_id
+                                          : model_.config().decoder_start;
+    require<ValueError>(id.has_value(), "{}: does not say what its decoder starts with", path_);
+    return {*id};
+  }
+
+  void show_target(LookInput& look) const {
+    if (!arguments_.target_ids.empty()) {
+      const std::vector<int64_t> ids = ids_from(arguments_.target_ids, "--target-ids");
+      return show_said(look, {}, ids, 1);
+    }
+    EncodeOptions encode;
+    encode.file_settings = false;
+    const std::string text = texts_from({arguments_.target}).front();
+    TokenIds ids = target_->encode(text, encode).ids;
+    // What ends the text is the answer to its last token, not one that is read.
+    while (!ids.empty() && target_->is_special(ids.back())) ids.pop_back();
+    show_said(look, start(), ids, 1);
+  }
+
+  // The decoder reads `before` and `said`, of which all from `first` on was said.
+  void show_said(LookInput& look, TokenIds before, const TokenIds& said, int64_t first) const {
+    before.insert(before.end(), said.begin(), said.end());
+    (spec_.encoder ? look.input.decoder_input_ids : look.input.input_ids) = row_of(before);
+    look.sides["decoder"] = side_of(before, target_);
+    look.said_from = first;
+  }
+
+  std::string generate_for(LookInput& look) const {
+    GenerationRequest request{.ids = look.input.input_ids.to_vector<int64_t>()};
+    request.options = GenerationFlags().read(model_, path_, nullptr);
+    if (arguments_.generate > 0) request.options.max_new_tokens = arguments_.generate;
+    // A folder that does not say how to translate still has a tree worth looking at.
+    if (spec_.encoder && request.options.num_beams == 1) request.options.num_beams = 4;
+    if (arguments_.beams > 0) request.options.num_beams = arguments_.beams;
+    request.options.return_tree = true;
+    const TokenIds before = spec_.encoder ? start() : request.ids;
+    const GenerationResult result = generate(model_, {request}).front();
+    TokenIds said = result.hypotheses.front().ids;
+    if (result.hypotheses.front().reason == FinishReason::kEos) said.pop_back();
+    show_said(look, before, said, static_cast<int64_t>(before.size()));
+    return with_texts(result.tree);
+  }
+
+  std::string with_texts(const BeamTree& tree) const {
+    Json json = parse_json(to_json(tree), "the tree of a search");
+    for (Json& node : json["nodes"]) {
+      const auto id = node["token"].get<int64_t>();
+      node["text"] = target_ ? text_of(*target_, id) : std::to_string(id);
+    }
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+  const Model& model_;
+  const std::string& path_;
+  const LookArguments& arguments_;
+  const TransformerSpec& spec_;
+  std::optional<Tokenizer> source_, target_;
+};
+
 }  // namespace
 
 void LookArguments::add_to(CLI::App& command) {
   command.add_option("INPUT", input, "a text, or a PNG or JPEG file for a vision model");
-  command.add_option("--target", target, "what an encoder-decoder is shown to have said");
+  command.add_option(
+      "--target", target,
+      "what an encoder-decoder is shown to have said; its own translation unless given");
   command.add_option("--ids", ids, "token ids in place of the text: '[1,2,3]'");
-  command.add_option("--target-ids", target_ids, "ids in place of the target");
+  command.add_option("--target-ids", target_ids, "what the decoder reads, as ids");
+  command
+      .add_option("--generate", generate,
+                  "let the model say so many tokens more, and look at these too")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--num-beams", beams, "with a search this wide")->check(CLI::PositiveNumber);
 }
 
 std::string name_of_model(const std::filesystem::path& path) {
@@ -101,37 +225,10 @@ std::string name_of_model(const std::filesystem::path& path) {
   return whole.has_filename() ? whole.filename() : whole.parent_path().filename();
 }
 
-LookInput look_input(const Model& model, const std::filesystem::path& path,
-                     const LookArguments& arguments) {
-  const TransformerSpec& spec = model.transformer().spec();
-  if (spec.image) return picture_input(model, path, arguments);
-  const char* first = spec.encoder ? "encoder" : "decoder";
-  LookInput look;
-  std::optional<Tokenizer> tokenizer;
-  if (arguments.ids.empty()) {
-    require<ValueError>(!arguments.input.empty(), "look: expected a text or --ids, found neither");
-    tokenizer = open_tokenizer(path);
-    const std::string text = texts_from({arguments.input}).front();
-    const Encoding encoding = encode_for(model, *tokenizer, {text}, {}).front();
-    look.input.input_ids = row_of(encoding.ids);
-    if (spec.tokens && spec.tokens->types > 0)
-      look.input.token_type_ids = row_of(encoding.type_ids);
-    look.sides[first] = side_of(encoding, text, *tokenizer);
-  } else {
-    const std::vector<int64_t> ids = ids_from(arguments.ids, "--ids");
-    look.input.input_ids = row_of(ids);
-    look.sides[first] = side_of(ids, tokenizer);
-  }
-  if (spec.encoder && spec.decoder) {
-    const std::vector<int64_t> ids = ids_from(arguments.target_ids, "--target-ids");
-    look.input.decoder_input_ids = row_of(ids);
-    look.sides["decoder"] = side_of(ids, tokenizer);
-  }
-  if (tokenizer) {
-    look.mask_id = tokenizer->special_ids().mask;
-    look.token_text = [tokens = *tokenizer](int64_t id) { return text_of(tokens, id); };
-  }
-  return look;
+LookSubject look_subject(const Model& model, const std::string& path,
+                         const LookArguments& arguments) {
+  if (model.transformer().spec().image) return {picture_input(model, path, arguments), {}};
+  return TextSubject(model, path, arguments).subject();
 }
 
 }  // namespace glassformer

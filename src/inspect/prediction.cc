@@ -2,19 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
 namespace glassformer {
 namespace {
 
-std::vector<double> softmax_of(std::span<const float> logits) {
-  std::vector<double> values(logits.begin(), logits.end());
-  const double largest = *std::max_element(values.begin(), values.end());
-  for (double& value : values) value = std::exp(value - largest);
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  for (double& value : values) value /= sum;
+// ln Σ e^x.
+double log_sum_of(std::span<const float> logits) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float x : logits) sum += std::exp(x - largest);
+  return largest + std::log(sum);
+}
+
+std::vector<double> softmax_of(const std::vector<float>& logits) {
+  const double sum = log_sum_of(logits);
+  std::vector<double> values;
+  for (const float x : logits) values.push_back(std::exp(x - sum));
   return values;
 }
 
@@ -59,18 +64,22 @@ std::vector<int64_t> positions_of(const Model& model, const LookInput& input, in
 
 Report::Guesses top_guesses(std::span<const float> logits, int64_t top,
                             const std::function<std::string(int64_t)>& text) {
-  const std::vector<double> values = softmax_of(logits);
-  std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto end = order.begin() + std::min<int64_t>(top, static_cast<int64_t>(order.size()));
-  std::partial_sort(order.begin(), end, order.end(), [&](size_t a, size_t b) {
-    return values[a] != values[b] ? values[a] > values[b] : a < b;
-  });
-  Report::Guesses guesses;
-  for (auto i = order.begin(); i != end; ++i) {
-    const auto id = static_cast<int64_t>(*i);
-    guesses.push_back({text(id), id, values[*i]});
+  // Of equal ones the first; most of a vocabulary is never among the best so far.
+  std::vector<int64_t> best;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (static_cast<int64_t>(best.size()) == top &&
+        !(logits[i] > logits[static_cast<size_t>(best.back())]))
+      continue;
+    const auto at = std::find_if(best.begin(), best.end(), [&](int64_t other) {
+      return logits[i] > logits[static_cast<size_t>(other)];
+    });
+    best.insert(at, static_cast<int64_t>(i));
+    if (static_cast<int64_t>(best.size()) > top) best.pop_back();
   }
+  const double sum = log_sum_of(logits);
+  Report::Guesses guesses;
+  for (const int64_t id : best)
+    guesses.push_back({text(id), id, std::exp(logits[static_cast<size_t>(id)] - sum)});
   return guesses;
 }
 
@@ -105,6 +114,25 @@ std::optional<Report::Prediction> prediction_of(const Model& model, const LookIn
         {i, top_guesses(all.subspan(static_cast<size_t>(i) * outputs, outputs), top, names)});
   if (prediction.rows.empty()) return std::nullopt;
   return prediction;
+}
+
+std::optional<Report::Generation> said_tokens(const Model& model, const LookInput& input,
+                                              const TransformerOutput& output, int64_t top) {
+  const bool behind = model.transformer().spec().encoder.has_value();
+  const Tensor& ids = behind ? input.input.decoder_input_ids : input.input.input_ids;
+  if (!input.said_from || !output.logits.defined() || !ids.defined()) return std::nullopt;
+  const std::vector<int64_t> list = ids.to_vector<int64_t>();
+  const std::vector<float> logits = output.logits.to_vector<float>();
+  const auto outputs = static_cast<size_t>(output.logits.size(-1));
+  const auto names = names_of_outputs(model, input);
+  Report::Generation generation;
+  for (auto i = static_cast<size_t>(std::max<int64_t>(*input.said_from, 1)); i < list.size(); ++i) {
+    const auto row = std::span(logits).subspan((i - 1) * outputs, outputs);
+    const double score = row[static_cast<size_t>(list[i])] - log_sum_of(row);
+    generation.tokens.push_back(
+        {{names(list[i]), list[i], std::exp(score)}, top_guesses(row, top, names)});
+  }
+  return generation;
 }
 
 }  // namespace glassformer

@@ -18,4 +18,9 @@ std::function<std::string(int64_t)> names_of_outputs(const Model& model, const L
 std::optional<Report::Prediction> prediction_of(const Model& model, const LookInput& input,
                                                 const TransformerOutput& output, int64_t top);
 
+// The tokens that a decoder is shown to have said, each with its probability after those before it
+// and what else was likely there; nothing where the input has none.
+std::optional<Report::Generation> said_tokens(const Model& model, const LookInput& input,
+                                              const TransformerOutput& output, int64_t top);
+
 }  // namespace glassformer
