@@ -36,8 +36,17 @@ import { visionView } from './views/vision.js';
  */
 
 /** @type {View[]} */
-const VIEWS = [modelView, headView, matrixView, stepView, translationView, visionView,
-  generationView, lensView, anatomyView];
+const VIEWS = [
+  modelView,
+  headView,
+  matrixView,
+  stepView,
+  translationView,
+  visionView,
+  generationView,
+  lensView,
+  anatomyView,
+];
 
 /** Fills in what an address leaves open, and drops what this capture does not have. */
 function completer(capture, views) {
@@ -47,10 +56,12 @@ function completer(capture, views) {
     if (!attention) return { ...state, view };
     const heads = headsOf(attention);
     const head = state.head === 'mean' || heads.includes(Number(state.head)) && state.head
-      ? state.head : String(heads[0]);
+      ? state.head
+      : String(heads[0]);
     const count = capture.tokens(attention.queries).length;
     const wanted = Number(state.query ?? NaN);
-    const query = wanted >= 0 && wanted < count ? Math.floor(wanted)
+    const query = wanted >= 0 && wanted < count
+      ? Math.floor(wanted)
       : capture.meta.steps?.row?.[attention.queries] ?? 0;
     return { ...state, view, attention: attention.name, head, query: String(query) };
   };
@@ -59,11 +70,21 @@ function completer(capture, views) {
 /** The line under the name: what kind of model, how large, what it read and said. */
 function summaryOf({ meta }) {
   const { model } = meta;
-  const stacks = { encoder: 'encoder', decoder: 'decoder', encoder_decoder: 'encoder–decoder', vision: 'vision encoder' };
+  const stacks = {
+    encoder: 'encoder',
+    decoder: 'decoder',
+    encoder_decoder: 'encoder–decoder',
+    vision: 'vision encoder',
+  };
   const parts = [model.family, stacks[model.stack] ?? model.stack];
   if (model.parameters) parts.push(`${rounded(model.parameters)} parameters`);
-  for (const [side, { tokens }] of Object.entries(meta.sides ?? {}))
-    if (!meta.image) parts.push(`${grouped(tokens.length)} ${Object.keys(meta.sides).length > 1 ? `${side} ` : ''}tokens`);
+  for (const [side, { tokens }] of Object.entries(meta.sides ?? {})) {
+    if (!meta.image) {
+      parts.push(
+        `${grouped(tokens.length)} ${Object.keys(meta.sides).length > 1 ? `${side} ` : ''}tokens`,
+      );
+    }
+  }
   if (meta.image) parts.push(`${meta.image.rows} × ${meta.image.columns} patches`);
   return parts.filter(Boolean).join(' · ');
 }
@@ -77,23 +98,48 @@ function headerOf(capture, theme, help) {
     themeButton.title = `Theme: ${names[theme.choice]}`;
   };
   label();
-  const element = el('header', { class: 'top' },
-    el('div', { class: 'title' },
+  const element = el(
+    'header',
+    { class: 'top' },
+    el(
+      'div',
+      { class: 'title' },
       el('span', { class: 'mark', 'aria-hidden': 'true' }),
-      el('div', {},
+      el(
+        'div',
+        {},
         el('h1', {}, tokenText(capture.meta.model.name)),
-        el('p', { class: 'summary' }, summaryOf(capture)))),
-    el('div', { class: 'tools' },
+        el('p', { class: 'summary' }, summaryOf(capture)),
+      ),
+    ),
+    el(
+      'div',
+      { class: 'tools' },
       themeButton,
-      el('button', { class: 'quiet', type: 'button', title: 'Help (?)', 'aria-label': 'Help', onclick: help }, '?')));
+      el('button', {
+        class: 'quiet',
+        type: 'button',
+        title: 'Help (?)',
+        'aria-label': 'Help',
+        onclick: help,
+      }, '?'),
+    ),
+  );
   return { element, label };
 }
 
 /** @param {View[]} views @param {Store} store */
 function tabsOf(views, store) {
   const tabs = views.map(({ id, title }, index) =>
-    el('button', { role: 'tab', type: 'button', id: `tab-${id}`, 'aria-controls': 'panel', title: `${title} (${index + 1})`,
-      onclick: () => store.set({ view: id }) }, title));
+    el('button', {
+      role: 'tab',
+      type: 'button',
+      id: `tab-${id}`,
+      'aria-controls': 'panel',
+      title: `${title} (${index + 1})`,
+      onclick: () => store.set({ view: id }),
+    }, title)
+  );
   const list = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' }, tabs);
   list.addEventListener('keydown', (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -104,12 +150,13 @@ function tabsOf(views, store) {
     store.set({ view: views[next].id });
     tabs[next].focus();
   });
-  const select = (view) => tabs.forEach((tab, index) => {
-    const chosen = views[index].id === view;
-    tab.setAttribute('aria-selected', String(chosen));
-    tab.tabIndex = chosen ? 0 : -1;
-    if (chosen) list.scrollLeft = tab.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
-  });
+  const select = (view) =>
+    tabs.forEach((tab, index) => {
+      const chosen = views[index].id === view;
+      tab.setAttribute('aria-selected', String(chosen));
+      tab.tabIndex = chosen ? 0 : -1;
+      if (chosen) list.scrollLeft = tab.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
+    });
   return { element: el('nav', {}, list), select };
 }
 

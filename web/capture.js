@@ -30,8 +30,11 @@ function groupsOf(meta) {
   for (const attention of meta.attentions ?? []) {
     const id = `${attention.queries}-${attention.kind}`;
     const side = attention.queries === 'encoder' ? 'Encoder' : 'Decoder';
-    const title = attention.kind === 'cross' ? 'Cross-attention'
-      : sides.length > 1 ? `${side} self-attention` : 'Self-attention';
+    const title = attention.kind === 'cross'
+      ? 'Cross-attention'
+      : sides.length > 1
+      ? `${side} self-attention`
+      : 'Self-attention';
     if (!groups.has(id)) groups.set(id, { id, title, attentions: [] });
     groups.get(id).attentions.push(attention);
   }
@@ -41,8 +44,9 @@ function groupsOf(meta) {
 /** Tokens of a picture that was captured without names for them. @returns {Token[]} */
 function patchTokens({ prefix, rows, columns }) {
   const names = ['[CLS]', '[DIST]'].slice(0, prefix);
-  for (let row = 0; row < rows; ++row)
+  for (let row = 0; row < rows; ++row) {
     for (let column = 0; column < columns; ++column) names.push(`${row},${column}`);
+  }
   return names.map((text, id) => ({ id, text }));
 }
 
@@ -120,15 +124,19 @@ export class Capture {
 
 /** The heads whose weights are inside. @param {Attention} attention @returns {number[]} */
 export function headsOf(attention) {
-  return attention.kept_heads?.length ? attention.kept_heads
+  return attention.kept_heads?.length
+    ? attention.kept_heads
     : Array.from({ length: attention.heads }, (_, head) => head);
 }
 
 /** @param {import('./source.js').Tensor} tensor [heads, queries, keys] */
 function splitHeads({ shape: [heads, rows, columns], codes, values }) {
   const all = codes ?? Uint16Array.from(values, (value) => codeOf(Math.min(1, Math.max(0, value))));
-  return Array.from({ length: heads }, (_, head) =>
-    new HeadMap(rows, columns, all.subarray(head * rows * columns, (head + 1) * rows * columns)));
+  return Array.from(
+    { length: heads },
+    (_, head) =>
+      new HeadMap(rows, columns, all.subarray(head * rows * columns, (head + 1) * rows * columns)),
+  );
 }
 
 /** @param {HeadMap[]} maps */

@@ -2,6 +2,7 @@
 // all, then the low ones, which compress better apart.
 
 const PIECE = 1 << 21; // base64 characters at a time; a multiple of 4
+const BREATH = 1 << 22; // bytes decoded before the browser may answer
 
 /** Lets the browser draw and answer before the work goes on. */
 export function pause() {
@@ -31,6 +32,7 @@ export async function decodeCodes(text, count) {
   const codes = new Uint16Array(count);
   const reader = stream.readable.getReader();
   let at = 0;
+  let rested = 0;
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     const bytes = part.value;
     if (at + bytes.length > 2 * count) throw new Error('a tensor holds more than its shape says');
@@ -38,6 +40,9 @@ export async function decodeCodes(text, count) {
     for (let i = 0; i < high; ++i) codes[at + i] = bytes[i] << 8;
     for (let i = high; i < bytes.length; ++i) codes[at + i - count] |= bytes[i];
     at += bytes.length;
+    if (at - rested < BREATH) continue;
+    rested = at;
+    await pause();
   }
   await poured;
   if (at !== 2 * count) throw new Error('a tensor holds less than its shape says');

@@ -31,7 +31,9 @@ const mix = (from, to, t) => from + (to - from) * t;
 /** Indexed by the upper byte of a weight's code: nothing → the ground, 1 → the strongest. */
 const WEIGHTS = {
   light: table((t) => [mix(1, 0.28, t), 0.2 * t ** 0.75 * (1 - 0.25 * t), mix(265, 283, t)]),
-  dark: table((t) => [mix(0.215, 0.95, t), 0.02 + 0.15 * Math.sin(Math.PI * t * 0.85), mix(280, 215, t)]),
+  dark: table((
+    t,
+  ) => [mix(0.215, 0.95, t), 0.02 + 0.15 * Math.sin(Math.PI * t * 0.85), mix(280, 215, t)]),
 };
 /** Signed values: orange below zero, the ground at zero, blue above. */
 const SIGNED = {

@@ -15,8 +15,10 @@ function fill(element, properties, children) {
     else if (name === 'data') Object.assign(/** @type {HTMLElement} */ (element).dataset, value);
     else element.setAttribute(name, value === true ? '' : String(value));
   }
-  element.append(...children.flat(Infinity).filter((child) => child || child === 0)
-    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child)))));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child || child === 0)
+      .map((child) => (child instanceof Node ? child : document.createTextNode(String(child)))),
+  );
   return element;
 }
 
@@ -66,9 +68,16 @@ export function onceAFrame(draw) {
  * @param {string} label @param {[T, string][]} options @param {T} value @param {(value: T) => void} choose
  */
 export function choice(label, options, value, choose) {
-  const select = el('select', { 'aria-label': label },
-    options.map(([option, text]) => el('option', { value: option, selected: option === value }, text)));
-  select.addEventListener('change', () =>
-    choose(options[/** @type {HTMLSelectElement} */ (select).selectedIndex][0]));
+  const select = el(
+    'select',
+    { 'aria-label': label },
+    options.map(([option, text]) =>
+      el('option', { value: option, selected: option === value }, text)
+    ),
+  );
+  select.addEventListener(
+    'change',
+    () => choose(options[/** @type {HTMLSelectElement} */ (select).selectedIndex][0]),
+  );
   return el('label', { class: 'field' }, el('span', {}, label), select);
 }

@@ -57,6 +57,8 @@ export function scaleOf(scores, captured, size) {
 /** @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 export function largestDifference(a, b) {
   let most = 0;
-  for (let i = 0; i < a.length; ++i) if (a[i] !== b[i]) most = Math.max(most, Math.abs(a[i] - b[i]));
+  for (let i = 0; i < a.length; ++i) {
+    if (a[i] !== b[i]) most = Math.max(most, Math.abs(a[i] - b[i]));
+  }
   return most;
 }

@@ -24,8 +24,11 @@ async function halve({ rows, columns, codes }, summary) {
       const b = codes[upper + right];
       const c = codes[lower + left];
       const d = codes[lower + right];
-      out[row * half.columns + column] = summary === 'max' ? Math.max(a, b, c, d)
-        : a | b | c | d ? codeOf((weightOf(a) + weightOf(b) + weightOf(c) + weightOf(d)) / 4) : 0;
+      out[row * half.columns + column] = summary === 'max'
+        ? Math.max(a, b, c, d)
+        : a | b | c | d
+        ? codeOf((weightOf(a) + weightOf(b) + weightOf(c) + weightOf(d)) / 4)
+        : 0;
     }
   }
   return { ...half, codes: out };
@@ -57,8 +60,9 @@ export class HeadMap {
     if (this.#levels[summary]) return;
     /** @type {Level[]} */
     const levels = [{ rows: this.rows, columns: this.columns, codes: this.codes }];
-    while (Math.max(levels.at(-1).rows, levels.at(-1).columns) > 64)
+    while (Math.max(levels.at(-1).rows, levels.at(-1).columns) > 64) {
       levels.push(await halve(levels.at(-1), summary));
+    }
     this.#levels[summary] = levels;
   }
 
@@ -81,9 +85,18 @@ export class HeadMap {
         pixels.copyWithin(y * image.width, (y - 1) * image.width, y * image.width);
         continue;
       }
-      for (let x = 0; x < image.width; ++x)
-        pixels[y * image.width + x] = scale[summarise(level, summary,
-          down[2 * y], down[2 * y + 1], across[2 * x], across[2 * x + 1]) >> 8];
+      for (let x = 0; x < image.width; ++x) {
+        pixels[y * image.width + x] = scale[
+          summarise(
+            level,
+            summary,
+            down[2 * y],
+            down[2 * y + 1],
+            across[2 * x],
+            across[2 * x + 1],
+          ) >> 8
+        ];
+      }
     }
   }
 }

@@ -8,6 +8,7 @@ const root = document.getElementById('app');
 try {
   openApp(root, new Capture(openEmbedded(document)));
 } catch (error) {
-  root.replaceChildren(el('p', { class: 'note', role: 'alert' },
-    `This page cannot be shown: ${error.message}`));
+  root.replaceChildren(
+    el('p', { class: 'note', role: 'alert' }, `This page cannot be shown: ${error.message}`),
+  );
 }

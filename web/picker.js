@@ -34,11 +34,22 @@ export function stepHead(context, step) {
 
 function stepper(label, keys, options, value, choose, step) {
   const at = options.findIndex(([option]) => option === value);
-  const button = (move, sign, key) => el('button', {
-    type: 'button', class: 'step', disabled: !options[at + move], title: `${move < 0 ? 'Previous' : 'Next'} ${label.toLowerCase()} (${key})`,
-    'aria-label': `${move < 0 ? 'Previous' : 'Next'} ${label.toLowerCase()}`, onclick: () => step(move) }, sign);
-  return el('div', { class: 'stepper' }, choice(label, options, value, choose),
-    button(-1, '‹', keys[0]), button(1, '›', keys[1]));
+  const button = (move, sign, key) =>
+    el('button', {
+      type: 'button',
+      class: 'step',
+      disabled: !options[at + move],
+      title: `${move < 0 ? 'Previous' : 'Next'} ${label.toLowerCase()} (${key})`,
+      'aria-label': `${move < 0 ? 'Previous' : 'Next'} ${label.toLowerCase()}`,
+      onclick: () => step(move),
+    }, sign);
+  return el(
+    'div',
+    { class: 'stepper' },
+    choice(label, options, value, choose),
+    button(-1, '‹', keys[0]),
+    button(1, '›', keys[1]),
+  );
 }
 
 /**
@@ -50,25 +61,53 @@ export function picker(context, { heads = true, mean = false, layers = () => tru
   const { capture, store } = context;
   const attention = chosen(context);
   const offered = capture.attentions.filter(layers);
-  const groups = capture.groups.filter((group) => group.attentions.some((one) => offered.includes(one)));
+  const groups = capture.groups.filter((group) =>
+    group.attentions.some((one) => offered.includes(one))
+  );
   const near = (group) => {
     const inside = group.attentions.filter((one) => offered.includes(one));
     return inside.find((one) => one.layer === attention.layer) ?? inside[0];
   };
   const parts = [];
   if (groups.length > 1) {
-    parts.push(el('div', { class: 'segments', role: 'group', 'aria-label': 'Kind of attention' },
-      groups.map((group) => el('button', { type: 'button', 'aria-pressed': String(group === capture.groupOf(attention)),
-        onclick: () => store.set({ attention: near(group).name }) }, group.title))));
+    parts.push(
+      el(
+        'div',
+        { class: 'segments', role: 'group', 'aria-label': 'Kind of attention' },
+        groups.map((group) =>
+          el('button', {
+            type: 'button',
+            'aria-pressed': String(group === capture.groupOf(attention)),
+            onclick: () => store.set({ attention: near(group).name }),
+          }, group.title)
+        ),
+      ),
+    );
   }
   const inside = siblings(capture, attention).filter((one) => offered.includes(one));
-  parts.push(stepper('Layer', ['{', '}'], inside.map((one) => [one.name, String(one.layer)]), attention.name,
-    (name) => store.set({ attention: name }), (step) => stepLayer(context, step)));
+  parts.push(
+    stepper(
+      'Layer',
+      ['{', '}'],
+      inside.map((one) => [one.name, String(one.layer)]),
+      attention.name,
+      (name) => store.set({ attention: name }),
+      (step) => stepLayer(context, step),
+    ),
+  );
   if (heads) {
     const options = headsOf(attention).map((head) => [String(head), String(head)]);
     if (mean) options.push(['mean', 'mean of all']);
-    parts.push(stepper('Head', ['[', ']'], options, store.state.head,
-      (head) => store.set({ head }), (step) => stepHead(context, step)));
+    parts.push(
+      stepper(
+        'Head',
+        ['[', ']'],
+        options,
+        store.state.head,
+        (head) => store.set({ head }),
+        (step) => stepHead(context, step),
+      ),
+    );
   }
   return el('div', { class: 'picker' }, parts);
 }

@@ -4,9 +4,18 @@ import { attend, dot, scaleOf, weightedSum } from './equations.js';
 /** @typedef {import('./capture.js').Attention} Attention */
 
 const WORDS = {
-  norm: ['Norm', 'Brings the vector to an even size, number by number scaled and shifted as learned.'],
-  residual: ['Residual', 'What came in plus what was added to it: the stream that runs through all layers.'],
-  'feed_forward.hidden': ['Feed-forward, hidden', 'The vector widened and passed through the activation; each number is a feature that fires or not.'],
+  norm: [
+    'Norm',
+    'Brings the vector to an even size, number by number scaled and shifted as learned.',
+  ],
+  residual: [
+    'Residual',
+    'What came in plus what was added to it: the stream that runs through all layers.',
+  ],
+  'feed_forward.hidden': [
+    'Feed-forward, hidden',
+    'The vector widened and passed through the activation; each number is a feature that fires or not.',
+  ],
   'feed_forward.output': ['Feed-forward, output', 'Back to the width of the model.'],
   'self_attention.output': ['Self-attention', 'What self-attention adds.'],
   'cross_attention.output': ['Cross-attention', 'What the look at the encoder adds.'],
@@ -28,17 +37,31 @@ export function layerSteps(capture, attention) {
   const layer = attention.name.slice(0, attention.name.lastIndexOf('.'));
   const crossed = capture.meta.attentions.some(({ name }) => name === `${layer}.cross_attention`);
   const first = normsFirst(capture, attention.queries);
-  const parts = [['self_attention.output'], ...(crossed ? [['cross_attention.output']] : []), ['feed_forward.hidden', 'feed_forward.output']];
-  const all = parts.flatMap((part, i) => (first ? [`norm_${i + 1}`, ...part, `residual_${i + 1}`] : [...part, `residual_${i + 1}`, `norm_${i + 1}`]));
+  const parts = [['self_attention.output'], ...(crossed ? [['cross_attention.output']] : []), [
+    'feed_forward.hidden',
+    'feed_forward.output',
+  ]];
+  const all = parts.flatMap((
+    part,
+    i,
+  ) => (first
+    ? [`norm_${i + 1}`, ...part, `residual_${i + 1}`]
+    : [...part, `residual_${i + 1}`, `norm_${i + 1}`])
+  );
   const own = all.indexOf(`${attention.name.slice(layer.length + 1)}.output`);
-  const named = (names) => names.map((name) => ({ name: `${layer}.${name}`, words: WORDS[name] ?? WORDS[name.replace(/_\d$/, '')] }))
-    .filter(({ name }) => capture.has(name));
+  const named = (names) =>
+    names.map((name) => ({
+      name: `${layer}.${name}`,
+      words: WORDS[name] ?? WORDS[name.replace(/_\d$/, '')],
+    }))
+      .filter(({ name }) => capture.has(name));
   return { before: first ? named(all.slice(own - 1, own)) : [], after: named(all.slice(own)) };
 }
 
 /** Rows of a [heads, tokens, size] tensor. @param {import('./source.js').Tensor} tensor */
 function rowsOf({ shape: [heads, tokens, size], values }, head) {
-  return (token) => values.subarray((head * tokens + token) * size, (head * tokens + token + 1) * size);
+  return (token) =>
+    values.subarray((head * tokens + token) * size, (head * tokens + token + 1) * size);
 }
 
 /**
@@ -47,7 +70,12 @@ function rowsOf({ shape: [heads, tokens, size], values }, head) {
  */
 export async function queryThroughHead(capture, attention, head, row) {
   const part = (name) => capture.tensor(`${attention.name}.${name}`);
-  const [queries, keys, values, map] = await Promise.all([part('query'), part('key'), part('value'), capture.headMap(attention, head)]);
+  const [queries, keys, values, map] = await Promise.all([
+    part('query'),
+    part('key'),
+    part('value'),
+    capture.headMap(attention, head),
+  ]);
   const shared = (tensor) => Math.floor((head * tensor.shape[0]) / attention.heads); // Fewer key heads serve several.
   const key = rowsOf(keys, shared(keys));
   const value = rowsOf(values, shared(values));
@@ -60,7 +88,10 @@ export async function queryThroughHead(capture, attention, head, row) {
     const at = Math.floor((head * shape[0]) / attention.heads);
     return all.subarray(at * shape.at(-1), (at + 1) * shape.at(-1));
   };
-  const [scaled, masked] = await Promise.all([captured('scaled_scores'), captured('masked_scores')]);
+  const [scaled, masked] = await Promise.all([
+    captured('scaled_scores'),
+    captured('masked_scores'),
+  ]);
   const count = keys.shape[1];
   const scores = Array.from({ length: count }, (_, j) => dot(query, key(j)));
   const scale = scaled ? scaleOf(scores, scaled, size) : 1 / Math.sqrt(size);
@@ -70,8 +101,19 @@ export async function queryThroughHead(capture, attention, head, row) {
     : (score, j) => (hidden(j) ? -Infinity : score);
   const work = attend({ query, key, keys: count, scale, mask });
   const weights = map.row(row);
-  return { ...work, query, key, value, size, scale, count, captured: weights, followed, knownMask: Boolean(masked),
-    output: weightedSum(weights, value, values.shape[2]) };
+  return {
+    ...work,
+    query,
+    key,
+    value,
+    size,
+    scale,
+    count,
+    captured: weights,
+    followed,
+    knownMask: Boolean(masked),
+    output: weightedSum(weights, value, values.shape[2]),
+  };
 }
 
 /** The outputs of all heads for one query, next to each other. */

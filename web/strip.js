@@ -5,7 +5,9 @@ import { number } from './text.js';
 /** @param {ArrayLike<number>} values */
 export function largest(values) {
   let most = 0;
-  for (let i = 0; i < values.length; ++i) if (Number.isFinite(values[i])) most = Math.max(most, Math.abs(values[i]));
+  for (let i = 0; i < values.length; ++i) {
+    if (Number.isFinite(values[i])) most = Math.max(most, Math.abs(values[i]));
+  }
   return most;
 }
 
@@ -14,8 +16,13 @@ export function largest(values) {
  * @param {{most?: number, label: string}} options most: the value of the strongest colour
  */
 export function stripCanvas({ palette, tooltip }, values, { most = largest(values), label }) {
-  const canvas = /** @type {HTMLCanvasElement} */ (el('canvas', { class: 'strip', width: values.length, height: 1, role: 'img',
-    'aria-label': `${label}: ${values.length} numbers` }));
+  const canvas = /** @type {HTMLCanvasElement} */ (el('canvas', {
+    class: 'strip',
+    width: values.length,
+    height: 1,
+    role: 'img',
+    'aria-label': `${label}: ${values.length} numbers`,
+  }));
   const context = canvas.getContext('2d');
   const image = context.createImageData(values.length, 1);
   const pixels = new Uint32Array(image.data.buffer);
@@ -27,8 +34,18 @@ export function stripCanvas({ palette, tooltip }, values, { most = largest(value
   context.putImageData(image, 0, 0);
   canvas.addEventListener('pointermove', (event) => {
     const box = canvas.getBoundingClientRect();
-    const index = Math.max(0, Math.min(values.length - 1, Math.floor(((event.clientX - box.left) / box.width) * values.length)));
-    tooltip.show(event, el('div', {}, `${label} [${index}]`), el('b', {}, number(values[index], 5)));
+    const index = Math.max(
+      0,
+      Math.min(
+        values.length - 1,
+        Math.floor(((event.clientX - box.left) / box.width) * values.length),
+      ),
+    );
+    tooltip.show(
+      event,
+      el('div', {}, `${label} [${index}]`),
+      el('b', {}, number(values[index], 5)),
+    );
   });
   canvas.addEventListener('pointerleave', () => tooltip.hide());
   return canvas;
@@ -36,8 +53,11 @@ export function stripCanvas({ palette, tooltip }, values, { most = largest(value
 
 /** All numbers of a vector, for reading. */
 function listing(values) {
-  return el('div', { class: 'numbers' }, Array.from(values, (value, index) =>
-    el('span', { title: String(index) }, number(value, 3))));
+  return el(
+    'div',
+    { class: 'numbers' },
+    Array.from(values, (value, index) => el('span', { title: String(index) }, number(value, 3))),
+  );
 }
 
 /** The first numbers: "[0.312, −1.204, …]". */
@@ -54,12 +74,26 @@ function preview(values) {
 export function vector(context, label, values, { most, name } = {}) {
   let sum = 0;
   for (let i = 0; i < values.length; ++i) sum += values[i] * values[i];
-  const details = el('details', { class: 'vector', data: { vector: name ?? label } },
-    el('summary', {}, el('span', { class: 'vector-name' }, label), stripCanvas(context, values, { most, label }),
-      el('span', { class: 'vector-size' }, `${values.length} numbers, length ${number(Math.sqrt(sum), 2)}`),
-      el('span', { class: 'preview' }, preview(values))));
+  const details = el(
+    'details',
+    { class: 'vector', data: { vector: name ?? label } },
+    el(
+      'summary',
+      {},
+      el('span', { class: 'vector-name' }, label),
+      stripCanvas(context, values, { most, label }),
+      el(
+        'span',
+        { class: 'vector-size' },
+        `${values.length} numbers, length ${number(Math.sqrt(sum), 2)}`,
+      ),
+      el('span', { class: 'preview' }, preview(values)),
+    ),
+  );
   details.addEventListener('toggle', () => {
-    if (/** @type {HTMLDetailsElement} */ (details).open && !details.querySelector('.numbers')) details.append(listing(values));
+    if (/** @type {HTMLDetailsElement} */ (details).open && !details.querySelector('.numbers')) {
+      details.append(listing(values));
+    }
   });
   return details;
 }

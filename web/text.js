@@ -3,20 +3,24 @@ import { el } from './dom.js';
 
 // What is invisible, or changes the order of what stands beside it: controls, format characters,
 // line separators, lone surrogates, fillers. A joiner inside an emoji stays.
-const UNSEEN = /(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d|(?!\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
+const UNSEEN =
+  /(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d|(?!\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
 const PICTURES = { '\n': '↵', '\t': '⇥' };
 
 /** @param {string} found */
 function nameUnseen(found) {
   const digits = found.codePointAt(0).toString(16);
-  return PICTURES[found] ?? (digits.length > 2 ? `\\u{${digits}}` : `\\x${digits.padStart(2, '0')}`);
+  return PICTURES[found] ??
+    (digits.length > 2 ? `\\u{${digits}}` : `\\x${digits.padStart(2, '0')}`);
 }
 
 /** A token as one line in which everything can be seen: " a\n" → "·a↵". @param {string} text */
 export function visible(text) {
   if (text === '') return '∅';
-  return text.replace(UNSEEN, nameUnseen).replace(/^[ \u00a0]+|[ \u00a0]+$/g,
-    (spaces) => '·'.repeat(spaces.length));
+  return text.replace(UNSEEN, nameUnseen).replace(
+    /^[ \u00a0]+|[ \u00a0]+$/g,
+    (spaces) => '·'.repeat(spaces.length),
+  );
 }
 
 /** @param {string} text @param {number} length of the result at most */
@@ -67,5 +71,7 @@ export function rounded(count) {
 /** 1234567 → "1.18 MiB". @param {number} bytes */
 export function inBytes(bytes) {
   const unit = bytes < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(bytes) / 10));
-  return `${(bytes / 1024 ** unit).toFixed(unit ? 2 : 0)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}`;
+  return `${(bytes / 1024 ** unit).toFixed(unit ? 2 : 0)} ${
+    ['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit]
+  }`;
 }

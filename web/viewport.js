@@ -24,9 +24,14 @@ export class Viewport {
     canvas.addEventListener('wheel', (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener('pointerdown', (event) => this.#down(event));
     canvas.addEventListener('pointermove', (event) => this.#move(event));
-    for (const name of ['pointerup', 'pointercancel']) canvas.addEventListener(name, (event) => this.#pointers.delete(event.pointerId));
+    for (const name of ['pointerup', 'pointercancel']) {
+      canvas.addEventListener(name, (event) => this.#pointers.delete(event.pointerId));
+    }
     canvas.addEventListener('pointerleave', () => listeners.pointed(null, null));
-    canvas.addEventListener('click', (event) => this.#moved < 5 && listeners.pointed(this.cellAt(event), event));
+    canvas.addEventListener(
+      'click',
+      (event) => this.#moved < 5 && listeners.pointed(this.cellAt(event), event),
+    );
     canvas.addEventListener('dblclick', (event) => this.#zoomAt(2, this.#inFrame(event)));
   }
 
@@ -44,12 +49,18 @@ export class Viewport {
   }
 
   get cell() {
-    return { width: this.#frame.width / this.part.width, height: this.#frame.height / this.part.height };
+    return {
+      width: this.#frame.width / this.part.width,
+      height: this.#frame.height / this.part.height,
+    };
   }
 
   /** Where a cell begins, in CSS pixels from the frame's corner. */
   corner(row, column) {
-    return { x: (column - this.part.left) * this.cell.width, y: (row - this.part.top) * this.cell.height };
+    return {
+      x: (column - this.part.left) * this.cell.width,
+      y: (row - this.part.top) * this.cell.height,
+    };
   }
 
   /** @returns {{index: number, at: number}[]} the rows on the screen and where they begin */
@@ -64,27 +75,36 @@ export class Viewport {
   #along(start, extent, limit, size) {
     const first = Math.floor(start);
     const count = Math.min(limit, Math.ceil(start + extent)) - first;
-    return Array.from({ length: Math.max(0, count) }, (_, i) => ({ index: first + i, at: (first + i - start) * size }));
+    return Array.from(
+      { length: Math.max(0, count) },
+      (_, i) => ({ index: first + i, at: (first + i - start) * size }),
+    );
   }
 
   #inFrame(event) {
     const box = this.canvas.getBoundingClientRect();
-    return { x: event.clientX - box.left - this.#frame.left, y: event.clientY - box.top - this.#frame.top };
+    return {
+      x: event.clientX - box.left - this.#frame.left,
+      y: event.clientY - box.top - this.#frame.top,
+    };
   }
 
   /** The cell under the pointer. @returns {{row: number, column: number} | null} */
   cellAt(event) {
     const { x, y } = this.#inFrame(event);
     if (x < 0 || y < 0 || x >= this.#frame.width || y >= this.#frame.height) return null;
-    return { row: Math.min(this.#size.rows - 1, Math.floor(this.part.top + y / this.cell.height)),
-      column: Math.min(this.#size.columns - 1, Math.floor(this.part.left + x / this.cell.width)) };
+    return {
+      row: Math.min(this.#size.rows - 1, Math.floor(this.part.top + y / this.cell.height)),
+      column: Math.min(this.#size.columns - 1, Math.floor(this.part.left + x / this.cell.width)),
+    };
   }
 
   /** @param {number} factor @param {{row: number, column: number}} [around] a cell, or the middle */
   zoom(factor, around) {
     const { width, height } = this.#frame;
     const corner = around && this.corner(around.row + 0.5, around.column + 0.5);
-    const inside = corner && corner.x >= 0 && corner.y >= 0 && corner.x <= width && corner.y <= height;
+    const inside = corner && corner.x >= 0 && corner.y >= 0 && corner.x <= width &&
+      corner.y <= height;
     this.#zoomAt(factor, inside ? corner : { x: width / 2, y: height / 2 });
     if (around) this.reveal(around.row, around.column);
   }
@@ -93,20 +113,38 @@ export class Viewport {
     const { rows, columns } = this.#size;
     const fx = Math.max(0, Math.min(1, x / this.#frame.width));
     const fy = Math.max(0, Math.min(1, y / this.#frame.height));
-    const share = Math.max(Math.min(1, NEAREST / Math.min(rows, columns)), Math.min(1, this.part.width / columns / factor));
+    const share = Math.max(
+      Math.min(1, NEAREST / Math.min(rows, columns)),
+      Math.min(1, this.part.width / columns / factor),
+    );
     const [width, height] = [columns * share, rows * share];
-    this.#place(this.part.top + fy * (this.part.height - height), this.part.left + fx * (this.part.width - width), height, width);
+    this.#place(
+      this.part.top + fy * (this.part.height - height),
+      this.part.left + fx * (this.part.width - width),
+      height,
+      width,
+    );
   }
 
   /** Moves as little as is needed to show a cell. */
   reveal(row, column) {
     const { top, left, height, width } = this.part;
-    this.#place(Math.max(row + 1 - height, Math.min(row, top)), Math.max(column + 1 - width, Math.min(column, left)), height, width);
+    this.#place(
+      Math.max(row + 1 - height, Math.min(row, top)),
+      Math.max(column + 1 - width, Math.min(column, left)),
+      height,
+      width,
+    );
   }
 
   #place(top, left, height, width) {
     const { rows, columns } = this.#size;
-    this.part = { top: Math.max(0, Math.min(top, rows - height)), left: Math.max(0, Math.min(left, columns - width)), height, width };
+    this.part = {
+      top: Math.max(0, Math.min(top, rows - height)),
+      left: Math.max(0, Math.min(left, columns - width)),
+      height,
+      width,
+    };
     this.canvas.style.touchAction = width < columns ? 'none' : 'pan-y';
     this.listeners.changed();
   }
@@ -124,7 +162,9 @@ export class Viewport {
   #down(event) {
     this.#pointers.set(event.pointerId, event);
     this.#moved = 0;
-    if (event.pointerType !== 'mouse' || event.button === 0) this.canvas.setPointerCapture(event.pointerId);
+    if (event.pointerType !== 'mouse' || event.button === 0) {
+      this.canvas.setPointerCapture(event.pointerId);
+    }
   }
 
   /** @param {PointerEvent} event */
@@ -136,10 +176,14 @@ export class Viewport {
     this.#moved += Math.abs(dx) + Math.abs(dy);
     this.#pointers.set(event.pointerId, event);
     if (others.length) {
-      const far = (one) => Math.hypot(one.clientX - others[0].clientX, one.clientY - others[0].clientY);
+      const far = (one) =>
+        Math.hypot(one.clientX - others[0].clientX, one.clientY - others[0].clientY);
       const { x, y } = this.#inFrame(event);
       const other = this.#inFrame(others[0]);
-      return this.#zoomAt(far(event) / Math.max(1, far(last)), { x: (x + other.x) / 2, y: (y + other.y) / 2 });
+      return this.#zoomAt(far(event) / Math.max(1, far(last)), {
+        x: (x + other.x) / 2,
+        y: (y + other.y) / 2,
+      });
     }
     const { top, left, height, width } = this.part;
     return this.#place(top - dy / this.cell.height, left - dx / this.cell.width, height, width);

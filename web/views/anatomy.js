@@ -3,13 +3,19 @@ import { el } from '../dom.js';
 import { grouped, inBytes, percent, rounded, tokenText } from '../text.js';
 
 const NAMES = {
-  embedding: 'Embedding', head: 'Head', self_attention: 'Self-attention', cross_attention: 'Cross-attention', feed_forward: 'Feed-forward',
+  embedding: 'Embedding',
+  head: 'Head',
+  self_attention: 'Self-attention',
+  cross_attention: 'Cross-attention',
+  feed_forward: 'Feed-forward',
 };
 
 /** "encoder.3.self_attention" → ["encoder", "3", "self_attention"]; what is in no layer has no number. */
 function placeOf(name) {
   const match = /^(.*?)\.(\d+)\.(.+)$/.exec(name);
-  return match ? { stack: match[1], layer: Number(match[2]), part: match[3] } : { stack: '', layer: -1, part: name };
+  return match
+    ? { stack: match[1], layer: Number(match[2]), part: match[3] }
+    : { stack: '', layer: -1, part: name };
 }
 
 /** Blocks in the order of the model: single parts, and runs of layers that are all alike. */
@@ -18,8 +24,9 @@ function blocksOf(parts) {
   for (const part of parts) {
     const place = placeOf(part.name);
     const last = blocks.at(-1);
-    if (place.layer < 0) blocks.push({ title: NAMES[part.name] ?? part.name, parts: [part], layers: 0 });
-    else if (last?.stack === place.stack && last.layer === place.layer) last.parts.push(part);
+    if (place.layer < 0) {
+      blocks.push({ title: NAMES[part.name] ?? part.name, parts: [part], layers: 0 });
+    } else if (last?.stack === place.stack && last.layer === place.layer) last.parts.push(part);
     else blocks.push({ stack: place.stack, layer: place.layer, parts: [part], layers: 1 });
   }
   return blocks.reduce((merged, block) => {
@@ -33,8 +40,27 @@ function blocksOf(parts) {
 
 /** The weights of one part, with their shapes. */
 function weightTable(weights) {
-  return el('div', { class: 'sideways' }, el('table', { class: 'weights' }, el('tbody', {}, weights.map(({ name, shape, type, stored_name: stored }) =>
-    el('tr', { title: stored }, el('th', { scope: 'row' }, name), el('td', {}, shape.join(' × ')), el('td', {}, type))))));
+  return el(
+    'div',
+    { class: 'sideways' },
+    el(
+      'table',
+      { class: 'weights' },
+      el(
+        'tbody',
+        {},
+        weights.map(({ name, shape, type, stored_name: stored }) =>
+          el(
+            'tr',
+            { title: stored },
+            el('th', { scope: 'row' }, name),
+            el('td', {}, shape.join(' × ')),
+            el('td', {}, type),
+          )
+        ),
+      ),
+    ),
+  );
 }
 
 /** "4 of 768 × 768": the matrices among the weights. */
@@ -52,25 +78,65 @@ function partRow({ name, parameters, bytes }, total, weights) {
   const own = weights.filter((weight) => weight.name.startsWith(`${name}.`));
   const share = el('i', { class: 'bar' });
   share.style.setProperty('--share', String(parameters / total));
-  const details = el('details', { class: 'part', data: { part: name, parameters } },
-    el('summary', {}, el('span', { class: 'part-name' }, layer < 0 ? NAMES[name] ?? name : NAMES[part] ?? part.replace('_', ' ').replace(/^norm/, 'Norm')),
+  const details = el(
+    'details',
+    { class: 'part', data: { part: name, parameters } },
+    el(
+      'summary',
+      {},
+      el(
+        'span',
+        { class: 'part-name' },
+        layer < 0
+          ? NAMES[name] ?? name
+          : NAMES[part] ?? part.replace('_', ' ').replace(/^norm/, 'Norm'),
+      ),
       el('span', { class: 'shape' }, shapesOf(own)),
-      share, el('b', {}, grouped(parameters)), el('span', { class: 'bytes' }, inBytes(bytes))));
+      share,
+      el('b', {}, grouped(parameters)),
+      el('span', { class: 'bytes' }, inBytes(bytes)),
+    ),
+  );
   details.addEventListener('toggle', () => {
-    if (/** @type {HTMLDetailsElement} */ (details).open && details.children.length === 1) details.append(weightTable(own));
+    if (/** @type {HTMLDetailsElement} */ (details).open && details.children.length === 1) {
+      details.append(weightTable(own));
+    }
   });
   return details;
 }
 
 function blockCard(block, total, weights) {
   const sum = block.parts.reduce((count, { parameters }) => count + parameters, 0);
-  if (!block.stack) return el('section', { class: 'card block' }, block.parts.map((part) => partRow(part, total, weights)));
+  if (!block.stack) {
+    return el(
+      'section',
+      { class: 'card block' },
+      block.parts.map((part) => partRow(part, total, weights)),
+    );
+  }
   const last = block.layer + block.layers - 1;
-  return el('section', { class: `card block${block.layers > 1 ? ' stacked' : ''}` },
-    el('header', {}, el('h3', {}, block.layers > 1 ? `${block.stack}, layers ${block.layer} – ${last}` : `${block.stack}, layer ${block.layer}`),
+  return el(
+    'section',
+    { class: `card block${block.layers > 1 ? ' stacked' : ''}` },
+    el(
+      'header',
+      {},
+      el(
+        'h3',
+        {},
+        block.layers > 1
+          ? `${block.stack}, layers ${block.layer} – ${last}`
+          : `${block.stack}, layer ${block.layer}`,
+      ),
       block.layers > 1 ? el('span', { class: 'times' }, `× ${block.layers}`) : null,
-      el('span', { class: 'block-sum' }, `${grouped(sum)} each, ${percent((sum * block.layers) / total)} of the model`)),
-    block.parts.map((part) => partRow(part, total, weights)));
+      el(
+        'span',
+        { class: 'block-sum' },
+        `${grouped(sum)} each, ${percent((sum * block.layers) / total)} of the model`,
+      ),
+    ),
+    block.parts.map((part) => partRow(part, total, weights)),
+  );
 }
 
 /** @type {import('../app.js').View} */
@@ -84,12 +150,34 @@ export const anatomyView = {
     const bytes = anatomy.parts.reduce((sum, part) => sum + part.bytes, 0);
     const blocks = blocksOf(anatomy.parts);
     return {
-      element: el('div', { class: 'anatomy-view' },
-        el('div', { class: 'facts' },
-          [[rounded(total), 'parameters'], [inBytes(bytes), 'of weights'], ...(anatomy.costs ?? []).map(({ stack, per_token: cost }) => [rounded(cost), `FLOPs a token, ${stack}`])]
-            .map(([value, what]) => el('div', { class: 'fact' }, el('b', {}, value), el('span', {}, what)))),
-        el('ul', { class: 'words-about' }, (model.description ?? []).map((line) => el('li', {}, tokenText(line)))),
-        el('div', { class: 'flow' }, blocks.map((block) => blockCard(block, total, anatomy.weights ?? [])))),
+      element: el(
+        'div',
+        { class: 'anatomy-view' },
+        el(
+          'div',
+          { class: 'facts' },
+          [
+            [rounded(total), 'parameters'],
+            [inBytes(bytes), 'of weights'],
+            ...(anatomy.costs ?? []).map((
+              { stack, per_token: cost },
+            ) => [rounded(cost), `FLOPs a token, ${stack}`]),
+          ]
+            .map(([value, what]) =>
+              el('div', { class: 'fact' }, el('b', {}, value), el('span', {}, what))
+            ),
+        ),
+        el(
+          'ul',
+          { class: 'words-about' },
+          (model.description ?? []).map((line) => el('li', {}, tokenText(line))),
+        ),
+        el(
+          'div',
+          { class: 'flow' },
+          blocks.map((block) => blockCard(block, total, anatomy.weights ?? [])),
+        ),
+      ),
     };
   },
 };

@@ -10,10 +10,29 @@ function cell({ palette, tooltip }, guesses, layer, position) {
   const best = guesses?.[0];
   if (!best) return el('td', {});
   const shown = best.token ?? best.text ?? best.label;
-  const td = el('td', { tabindex: 0, data: { layer, position }, 'aria-label': `${visible(shown)}, ${percent(best.probability)}` }, el('bdi', {}, shorten(visible(shown), 10)));
+  const td = el('td', {
+    tabindex: 0,
+    data: { layer, position },
+    'aria-label': `${visible(shown)}, ${percent(best.probability)}`,
+  }, el('bdi', {}, shorten(visible(shown), 10)));
   td.style.backgroundColor = weightColour(palette(), best.probability ** 2);
   td.style.color = inkOn(palette(), best.probability ** 2);
-  const tell = (place) => tooltip.show(place, el('ol', { class: 'ranking' }, guesses.map((guess) => el('li', {}, tokenText(guess.token ?? guess.text ?? guess.label), el('b', {}, percent(guess.probability))))));
+  const tell = (place) =>
+    tooltip.show(
+      place,
+      el(
+        'ol',
+        { class: 'ranking' },
+        guesses.map((guess) =>
+          el(
+            'li',
+            {},
+            tokenText(guess.token ?? guess.text ?? guess.label),
+            el('b', {}, percent(guess.probability)),
+          )
+        ),
+      ),
+    );
   td.addEventListener('pointermove', tell);
   td.addEventListener('pointerleave', () => tooltip.hide());
   td.addEventListener('blur', () => tooltip.hide());
@@ -36,13 +55,46 @@ export const lensView = {
     const count = lens[0].top.length;
     const all = capture.tokens(side);
     const tokens = all.slice(Math.max(0, all.length - count)).slice(0, MOST);
-    const rows = [...lens].reverse().map(({ name, top }) => el('tr', {}, el('th', { scope: 'row' }, name.replace(/^.*\./, 'layer ')),
-      top.slice(0, MOST).map((guesses, position) => cell(context, guesses, name, position))));
+    const rows = [...lens].reverse().map(({ name, top }) =>
+      el(
+        'tr',
+        {},
+        el('th', { scope: 'row' }, name.replace(/^.*\./, 'layer ')),
+        top.slice(0, MOST).map((guesses, position) => cell(context, guesses, name, position)),
+      )
+    );
     return {
-      element: el('section', { class: 'card lens-view' }, el('h2', {}, 'What each layer would already answer'),
-        el('p', { class: 'note' }, 'Every layer’s output, read with the model’s own output matrix: the line at the bottom is what it reads, the one at the top what it says. The stronger the colour, the surer.'),
-        el('div', { class: 'sideways', tabindex: 0, role: 'region', 'aria-label': 'Logit lens' }, el('table', { class: 'lens' }, el('tbody', {}, rows),
-          el('tfoot', {}, el('tr', {}, el('th', { scope: 'row' }, 'reads'), tokens.map(({ text }) => el('th', { scope: 'col' }, el('bdi', {}, shorten(visible(text), 10))))))))),
+      element: el(
+        'section',
+        { class: 'card lens-view' },
+        el('h2', {}, 'What each layer would already answer'),
+        el(
+          'p',
+          { class: 'note' },
+          'Every layer’s output, read with the model’s own output matrix: the line at the bottom is what it reads, the one at the top what it says. The stronger the colour, the surer.',
+        ),
+        el(
+          'div',
+          { class: 'sideways', tabindex: 0, role: 'region', 'aria-label': 'Logit lens' },
+          el(
+            'table',
+            { class: 'lens' },
+            el('tbody', {}, rows),
+            el(
+              'tfoot',
+              {},
+              el(
+                'tr',
+                {},
+                el('th', { scope: 'row' }, 'reads'),
+                tokens.map(({ text }) =>
+                  el('th', { scope: 'col' }, el('bdi', {}, shorten(visible(text), 10)))
+                ),
+              ),
+            ),
+          ),
+        ),
+      ),
     };
   },
 };

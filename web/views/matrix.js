@@ -10,7 +10,11 @@ const LABEL_FROM = 11; // CSS pixels a cell must have before its token is writte
 
 /** The colours and what they stand for. */
 function legend(palette) {
-  const canvas = /** @type {HTMLCanvasElement} */ (el('canvas', { width: 256, height: 1, 'aria-hidden': 'true' }));
+  const canvas = /** @type {HTMLCanvasElement} */ (el('canvas', {
+    width: 256,
+    height: 1,
+    'aria-hidden': 'true',
+  }));
   const context = canvas.getContext('2d');
   for (let i = 0; i < 256; ++i) {
     context.fillStyle = css(palette.weights, i);
@@ -21,7 +25,12 @@ function legend(palette) {
     tick.style.left = `${100 * Math.sqrt(weight)}%`;
     return tick;
   });
-  return el('div', { class: 'legend', role: 'img', 'aria-label': 'Colour scale from 0 to 1, by the square root' }, canvas, el('div', { class: 'ticks' }, ticks));
+  return el(
+    'div',
+    { class: 'legend', role: 'img', 'aria-label': 'Colour scale from 0 to 1, by the square root' },
+    canvas,
+    el('div', { class: 'ticks' }, ticks),
+  );
 }
 
 class MatrixView {
@@ -29,11 +38,22 @@ class MatrixView {
   constructor(context) {
     this.context = context;
     this.controls = el('div', {});
-    this.canvas = /** @type {HTMLCanvasElement} */ (el('canvas', { tabindex: 0, role: 'application',
-      'aria-label': 'Attention matrix. Arrow keys move from cell to cell, plus and minus zoom, 0 shows everything.' }));
+    this.canvas = /** @type {HTMLCanvasElement} */ (el('canvas', {
+      tabindex: 0,
+      role: 'application',
+      'aria-label':
+        'Attention matrix. Arrow keys move from cell to cell, plus and minus zoom, 0 shows everything.',
+    }));
     this.stage = el('div', { class: 'card stage' }, this.canvas);
     this.reading = el('p', { class: 'reading-line', role: 'status', 'aria-live': 'polite' });
-    this.element = el('div', { class: 'matrix-view' }, this.controls, this.stage, this.reading, legend(context.palette()));
+    this.element = el(
+      'div',
+      { class: 'matrix-view' },
+      this.controls,
+      this.stage,
+      this.reading,
+      legend(context.palette()),
+    );
     this.draw = onceAFrame(() => this.#paint());
     this.viewport = new Viewport(this.canvas, {
       changed: this.draw,
@@ -58,14 +78,20 @@ class MatrixView {
     if (place !== this.place) {
       this.place = place;
       this.canvas.dataset.ready = '';
-      const map = await capture.headMap(attention, state.head === 'mean' ? 'mean' : Number(state.head));
+      const map = await capture.headMap(
+        attention,
+        state.head === 'mean' ? 'mean' : Number(state.head),
+      );
       await map.prepare(summary);
       if (place !== this.place || !this.canvas.isConnected) return; // Another head was chosen meanwhile.
       this.map = map;
       this.summary = summary;
       this.queries = capture.tokens(attention.queries);
       this.keys = capture.tokens(attention.keys);
-      this.cursor = { row: Math.min(Number(state.query), map.rows - 1), column: Math.min(Number(state.key ?? 0), map.columns - 1) };
+      this.cursor = {
+        row: Math.min(Number(state.query), map.rows - 1),
+        column: Math.min(Number(state.key ?? 0), map.columns - 1),
+      };
       this.#fit();
       this.canvas.dataset.ready = place;
     }
@@ -76,10 +102,29 @@ class MatrixView {
   #controls(state) {
     const { store } = this.context;
     const line = picker(this.context, { mean: true });
-    const zoom = (label, text, act) => el('button', { type: 'button', class: 'step', 'aria-label': label, title: label, onclick: act }, text);
-    line.append(choice('A pixel shows', [['max', 'the largest weight'], ['mean', 'the mean']], state.summary ?? 'max', (summary) => store.set({ summary })),
-      el('div', { class: 'stepper' }, zoom('Closer (+)', '+', () => this.viewport.zoom(2)), zoom('Further (−)', '−', () => this.viewport.zoom(0.5)),
-        zoom('Everything (0)', '⤢', () => this.#fit(true))));
+    const zoom = (label, text, act) =>
+      el('button', {
+        type: 'button',
+        class: 'step',
+        'aria-label': label,
+        title: label,
+        onclick: act,
+      }, text);
+    line.append(
+      choice(
+        'A pixel shows',
+        [['max', 'the largest weight'], ['mean', 'the mean']],
+        state.summary ?? 'max',
+        (summary) => store.set({ summary }),
+      ),
+      el(
+        'div',
+        { class: 'stepper' },
+        zoom('Closer (+)', '+', () => this.viewport.zoom(2)),
+        zoom('Further (−)', '−', () => this.viewport.zoom(0.5)),
+        zoom('Everything (0)', '⤢', () => this.#fit(true)),
+      ),
+    );
     return line;
   }
 
@@ -106,7 +151,10 @@ class MatrixView {
     const { left, top, width, height } = this.frame;
     const ratio = window.devicePixelRatio || 1;
     const context = fitCanvas(this.canvas, left + width + RIGHT, top + height);
-    const image = context.createImageData(Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio)));
+    const image = context.createImageData(
+      Math.max(1, Math.round(width * ratio)),
+      Math.max(1, Math.round(height * ratio)),
+    );
     this.map.paint(image, this.viewport.part, this.context.palette().weights, this.summary);
     context.putImageData(image, Math.round(left * ratio), Math.round(top * ratio));
     this.#grid(context);
@@ -122,8 +170,12 @@ class MatrixView {
     context.strokeStyle = getComputedStyle(this.element).getPropertyValue('--line');
     context.lineWidth = 0.5;
     context.beginPath();
-    for (const { at } of this.viewport.columns()) context.moveTo(left + at, top), context.lineTo(left + at, top + height);
-    for (const { at } of this.viewport.rows()) context.moveTo(left, top + at), context.lineTo(left + width, top + at);
+    for (const { at } of this.viewport.columns()) {
+      context.moveTo(left + at, top), context.lineTo(left + at, top + height);
+    }
+    for (const { at } of this.viewport.rows()) {
+      context.moveTo(left, top + at), context.lineTo(left + width, top + at);
+    }
     context.stroke();
   }
 
@@ -152,12 +204,24 @@ class MatrixView {
     for (const { index, at } of this.viewport.rows()) {
       const y = top + at + cell.height / 2;
       if (index % rows || y < top || y > top + height) continue;
-      write(rows === 1 ? shorten(visible(this.queries[index].text), room) : String(index), left - 6, y, false, index === this.cursor.row);
+      write(
+        rows === 1 ? shorten(visible(this.queries[index].text), room) : String(index),
+        left - 6,
+        y,
+        false,
+        index === this.cursor.row,
+      );
     }
     for (const { index, at } of this.viewport.columns()) {
       const x = left + at + cell.width / 2;
       if (index % columns || x < left || x > left + width) continue;
-      write(columns === 1 ? shorten(visible(this.keys[index].text), room) : String(index), x, top - 7, true, index === this.cursor.column);
+      write(
+        columns === 1 ? shorten(visible(this.keys[index].text), room) : String(index),
+        x,
+        top - 7,
+        true,
+        index === this.cursor.column,
+      );
     }
   }
 
@@ -191,10 +255,19 @@ class MatrixView {
     const { tooltip, store } = this.context;
     if (!place || !this.map) return tooltip.hide();
     const { row, column } = place;
-    tooltip.show(event,
-      el('div', {}, tokenText(this.queries[row].text), el('span', { class: 'index' }, String(row)), ' → ',
-        tokenText(this.keys[column].text), el('span', { class: 'index' }, String(column))),
-      el('b', {}, number(this.map.at(row, column), 5)));
+    tooltip.show(
+      event,
+      el(
+        'div',
+        {},
+        tokenText(this.queries[row].text),
+        el('span', { class: 'index' }, String(row)),
+        ' → ',
+        tokenText(this.keys[column].text),
+        el('span', { class: 'index' }, String(column)),
+      ),
+      el('b', {}, number(this.map.at(row, column), 5)),
+    );
     if (event.type === 'click') {
       this.cursor = place;
       store.set({ query: String(row), key: String(column) });
@@ -205,21 +278,33 @@ class MatrixView {
   #say() {
     if (!this.map) return;
     const { row, column } = this.cursor;
-    this.reading.replaceChildren(`${placeOf(this.context)}: `, tokenText(this.queries[row].text), el('span', { class: 'index' }, String(row)), ' looks at ',
-      tokenText(this.keys[column].text), el('span', { class: 'index' }, String(column)), ' with weight ', el('b', {}, number(this.map.at(row, column), 5)));
+    this.reading.replaceChildren(
+      `${placeOf(this.context)}: `,
+      tokenText(this.queries[row].text),
+      el('span', { class: 'index' }, String(row)),
+      ' looks at ',
+      tokenText(this.keys[column].text),
+      el('span', { class: 'index' }, String(column)),
+      ' with weight ',
+      el('b', {}, number(this.map.at(row, column), 5)),
+    );
   }
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] ?? [0, 0];
+    const [down, right] =
+      { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] ??
+        [0, 0];
     if (event.key === '+' || event.key === '=') this.viewport.zoom(2, this.cursor);
     else if (event.key === '-') this.viewport.zoom(0.5, this.cursor);
     else if (event.key === '0') this.#fit(true);
     else if (event.key === 'Enter') this.context.store.set({ view: 'head', token: '1' });
     else if (down || right) {
       const far = event.shiftKey ? 10 : 1;
-      this.cursor = { row: Math.max(0, Math.min(this.map.rows - 1, this.cursor.row + far * down)),
-        column: Math.max(0, Math.min(this.map.columns - 1, this.cursor.column + far * right)) };
+      this.cursor = {
+        row: Math.max(0, Math.min(this.map.rows - 1, this.cursor.row + far * down)),
+        column: Math.max(0, Math.min(this.map.columns - 1, this.cursor.column + far * right)),
+      };
       this.viewport.reveal(this.cursor.row, this.cursor.column);
       this.context.store.set({ query: String(this.cursor.row), key: String(this.cursor.column) });
     } else return;
@@ -235,6 +320,10 @@ export const matrixView = {
   applies: (capture) => capture.attentions.length > 0,
   open(context) {
     const view = new MatrixView(context);
-    return { element: view.element, update: (state) => view.update(state), close: () => view.close() };
+    return {
+      element: view.element,
+      update: (state) => view.update(state),
+      close: () => view.close(),
+    };
   },
 };

@@ -5,10 +5,16 @@ import { choice, el } from '../dom.js';
 import { number, percent, tokenText } from '../text.js';
 
 const MEASURES = {
-  entropy: ['Entropy', 'How widely a head spreads its attention, in nats: 0 looks at one token, ln n at all n alike.'],
+  entropy: [
+    'Entropy',
+    'How widely a head spreads its attention, in nats: 0 looks at one token, ln n at all n alike.',
+  ],
   distance: ['Distance', 'How many tokens away the attention lies on average.'],
   previous_token: ['Previous token', 'The share of attention on the token just before.'],
-  induction: ['Induction', 'The share of attention on what followed an earlier copy of the same token.'],
+  induction: [
+    'Induction',
+    'The share of attention on what followed an earlier copy of the same token.',
+  ],
   cls: ['First token', 'The share of attention on the first token, often a resting place.'],
 };
 
@@ -24,7 +30,12 @@ async function drawThumb(canvas, map, palette) {
   canvas.height = ratio >= 1 ? Math.max(1, Math.round(size / ratio)) : size;
   const context = canvas.getContext('2d');
   const image = context.createImageData(canvas.width, canvas.height);
-  map.paint(image, { top: 0, left: 0, height: map.rows, width: map.columns }, palette.weights, 'max');
+  map.paint(
+    image,
+    { top: 0, left: 0, height: map.rows, width: map.columns },
+    palette.weights,
+    'max',
+  );
   context.putImageData(image, 0, 0);
 }
 
@@ -38,7 +49,9 @@ function lazily(context) {
       const { attention, head } = jobs.get(target);
       context.capture.headMap(attention, head)
         .then((map) => drawThumb(/** @type {HTMLCanvasElement} */ (target), map, context.palette()))
-        .then(() => { /** @type {HTMLElement} */ (target).dataset.drawn = 'yes'; });
+        .then(() => {
+          /** @type {HTMLElement} */ (target).dataset.drawn = 'yes';
+        });
     }
   }, { rootMargin: '200px' });
   return {
@@ -53,18 +66,33 @@ function lazily(context) {
 function thumb(context, lazy, attention, head) {
   const canvas = el('canvas', { width: THUMB, height: THUMB, 'aria-hidden': 'true' });
   lazy.add(canvas, attention, head);
-  return el('button', { class: 'thumb', type: 'button', tabindex: -1, data: { attention: attention.name, head },
-    'aria-label': `Layer ${attention.layer}, head ${head}: open`,
-    onclick: () => context.store.set({ view: 'head', attention: attention.name, head: String(head) }) },
-  canvas, el('span', { class: 'thumb-name' }, `${head}`), el('span', { class: 'measure' }));
+  return el(
+    'button',
+    {
+      class: 'thumb',
+      type: 'button',
+      tabindex: -1,
+      data: { attention: attention.name, head },
+      'aria-label': `Layer ${attention.layer}, head ${head}: open`,
+      onclick: () =>
+        context.store.set({ view: 'head', attention: attention.name, head: String(head) }),
+    },
+    canvas,
+    el('span', { class: 'thumb-name' }, `${head}`),
+    el('span', { class: 'measure' }),
+  );
 }
 
 /** Arrow keys go from head to head and from layer to layer. @param {HTMLElement} grid */
 function arrows(grid) {
-  const rows = [...grid.querySelectorAll('.heads')].map((row) => [...row.querySelectorAll('.thumb')]);
+  const rows = [...grid.querySelectorAll('.heads')].map((
+    row,
+  ) => [...row.querySelectorAll('.thumb')]);
   if (rows[0]?.[0]) rows[0][0].tabIndex = 0;
   grid.addEventListener('keydown', (event) => {
-    const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+    const [down, right] =
+      { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ??
+        [];
     const row = rows.findIndex((one) => one.includes(document.activeElement));
     if (down === undefined || row < 0) return;
     event.preventDefault();
@@ -79,40 +107,69 @@ function arrows(grid) {
 
 /** A bar and a number under each thumbnail. @param {HTMLElement} root */
 function showMeasure(root, capture, name) {
-  const all = capture.attentions.flatMap((attention) => attention.measures?.[name] ?? []).filter((value) => value !== null);
+  const all = capture.attentions.flatMap((attention) => attention.measures?.[name] ?? []).filter((
+    value,
+  ) => value !== null);
   const most = Math.max(...all, 1e-9);
   for (const button of root.querySelectorAll('.thumb')) {
     const { attention, head } = button.dataset;
     const { measures, kept_heads: kept } = capture.attention(attention);
     const values = measures?.[name] ?? [];
-    const value = values[kept?.length && values.length === kept.length ? kept.indexOf(Number(head)) : Number(head)];
+    const value = values[
+      kept?.length && values.length === kept.length ? kept.indexOf(Number(head)) : Number(head)
+    ];
     const bar = el('i', { class: 'bar' });
     bar.style.setProperty('--share', String((value ?? 0) / most));
-    button.querySelector('.measure').replaceChildren(...(name && value !== undefined && value !== null
-      ? [bar, el('b', {}, number(value, 2))] : []));
+    button.querySelector('.measure').replaceChildren(
+      ...(name && value !== undefined && value !== null
+        ? [bar, el('b', {}, number(value, 2))]
+        : []),
+    );
   }
 }
 
 function measureChoice(capture, root) {
-  const found = [...new Set(capture.attentions.flatMap(({ measures }) => Object.entries(measures ?? {})
-    .filter(([, values]) => values.some((value) => value !== null)).map(([name]) => name)))];
+  const found = [
+    ...new Set(capture.attentions.flatMap(({ measures }) =>
+      Object.entries(measures ?? {})
+        .filter(([, values]) => values.some((value) => value !== null)).map(([name]) => name)
+    )),
+  ];
   if (!found.length) return null;
   const about = el('p', { class: 'note' });
   const options = [['', 'none'], ...found.map((name) => [name, MEASURES[name]?.[0] ?? name])];
-  return [choice('Measure', options, '', (name) => {
-    showMeasure(root, capture, name);
-    about.textContent = MEASURES[name]?.[1] ?? '';
-  }), about];
+  return [
+    choice('Measure', options, '', (name) => {
+      showMeasure(root, capture, name);
+      about.textContent = MEASURES[name]?.[1] ?? '';
+    }),
+    about,
+  ];
 }
 
 /** What the model answered, in a line. */
 function predictionOf({ meta }) {
   const row = meta.prediction?.rows?.[0] ?? (meta.prediction?.top ? meta.prediction : null);
   if (!row?.top?.length) return null;
-  const what = { classification: 'It answers', next_token: 'It goes on with', masked: 'It fills in', answer: 'It answers' };
-  return el('p', { class: 'prediction' }, el('span', {}, `${what[meta.prediction.kind] ?? 'It says'} `),
-    row.top.slice(0, 5).map(({ label, token, text, probability }) => el('span', { class: 'guess' },
-      tokenText(label ?? token ?? text), el('b', {}, percent(probability)))));
+  const what = {
+    classification: 'It answers',
+    next_token: 'It goes on with',
+    masked: 'It fills in',
+    answer: 'It answers',
+  };
+  return el(
+    'p',
+    { class: 'prediction' },
+    el('span', {}, `${what[meta.prediction.kind] ?? 'It says'} `),
+    row.top.slice(0, 5).map(({ label, token, text, probability }) =>
+      el(
+        'span',
+        { class: 'guess' },
+        tokenText(label ?? token ?? text),
+        el('b', {}, percent(probability)),
+      )
+    ),
+  );
 }
 
 /** The text that was read, its tokens shaded by how much they mattered where that was asked for. */
@@ -121,8 +178,13 @@ function inputOf(capture) {
   const lines = Object.entries(capture.meta.sides ?? {}).map(([side, { tokens }]) => {
     if (capture.meta.image) return null;
     const shown = tokens.slice(0, MOST);
-    return el('p', { class: 'reading', data: { side } }, el('span', { class: 'side' }, side === 'encoder' || sides.length === 1 ? 'reads' : 'writes'),
-      shown.map(({ text }) => el('span', { class: 'piece' }, tokenText(text))), tokens.length > MOST ? ` … ${tokens.length} tokens` : null);
+    return el(
+      'p',
+      { class: 'reading', data: { side } },
+      el('span', { class: 'side' }, side === 'encoder' || sides.length === 1 ? 'reads' : 'writes'),
+      shown.map(({ text }) => el('span', { class: 'piece' }, tokenText(text))),
+      tokens.length > MOST ? ` … ${tokens.length} tokens` : null,
+    );
   });
   return el('div', { class: 'input' }, lines, ablationOf(capture), predictionOf(capture));
 }
@@ -131,8 +193,22 @@ function inputOf(capture) {
 function ablationOf({ meta }) {
   if (!meta.ablation) return null;
   const best = meta.ablation.before?.rows?.[0]?.top?.[0];
-  return el('p', { class: 'prediction' }, `Without ${meta.ablation.steps.join(', ')}.`,
-    best ? [' Before, it said ', el('span', { class: 'guess' }, tokenText(best.label ?? best.token), el('b', {}, percent(best.probability)))] : null);
+  return el(
+    'p',
+    { class: 'prediction' },
+    `Without ${meta.ablation.steps.join(', ')}.`,
+    best
+      ? [
+        ' Before, it said ',
+        el(
+          'span',
+          { class: 'guess' },
+          tokenText(best.label ?? best.token),
+          el('b', {}, percent(best.probability)),
+        ),
+      ]
+      : null,
+  );
 }
 
 /** Shades the tokens by how much they mattered. @param {HTMLElement} root */
@@ -149,7 +225,15 @@ async function showSaliency(root, { capture, palette }) {
     piece.title = number(values[index], 5);
   });
   const method = saliency.method.replace('_', ' ');
-  line.after(el('p', { class: 'note' }, 'Shaded by how much each token mattered for ', tokenText(saliency.target), ` (${method}): blue for it, orange against it.`));
+  line.after(
+    el(
+      'p',
+      { class: 'note' },
+      'Shaded by how much each token mattered for ',
+      tokenText(saliency.target),
+      ` (${method}): blue for it, orange against it.`,
+    ),
+  );
 }
 
 /** @type {import('../app.js').View} */
@@ -161,15 +245,34 @@ export const modelView = {
     const { capture } = context;
     const lazy = lazily(context);
     const root = el('div', { class: 'model-view' });
-    const sections = capture.groups.map((group) => el('section', {},
-      capture.groups.length > 1 ? el('h2', {}, group.title) : null,
-      group.attentions.filter((attention) => capture.attentions.includes(attention)).map((attention) => {
-        const heads = el('div', { class: 'heads', role: 'group', 'aria-label': `${group.title}, layer ${attention.layer}` },
-          headsOf(attention).map((head) => thumb(context, lazy, attention, head)));
-        heads.style.setProperty('--heads', String(headsOf(attention).length));
-        return el('div', { class: 'layer' }, el('h3', {}, 'Layer ', el('b', {}, attention.layer)), heads);
-      })));
-    root.append(inputOf(capture), el('div', { class: 'picker' }, measureChoice(capture, root)), ...sections);
+    const sections = capture.groups.map((group) =>
+      el(
+        'section',
+        {},
+        capture.groups.length > 1 ? el('h2', {}, group.title) : null,
+        group.attentions.filter((attention) => capture.attentions.includes(attention)).map(
+          (attention) => {
+            const heads = el('div', {
+              class: 'heads',
+              role: 'group',
+              'aria-label': `${group.title}, layer ${attention.layer}`,
+            }, headsOf(attention).map((head) => thumb(context, lazy, attention, head)));
+            heads.style.setProperty('--heads', String(headsOf(attention).length));
+            return el(
+              'div',
+              { class: 'layer' },
+              el('h3', {}, 'Layer ', el('b', {}, attention.layer)),
+              heads,
+            );
+          },
+        ),
+      )
+    );
+    root.append(
+      inputOf(capture),
+      el('div', { class: 'picker' }, measureChoice(capture, root)),
+      ...sections,
+    );
     arrows(root);
     showSaliency(root, context);
     return { element: root, close: lazy.close };
