@@ -12,6 +12,7 @@ void add_evaluate(CLI::App& app);
 void add_forward(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_info(CLI::App& app);
+void add_look(CLI::App& app);
 void add_quantize(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_train(CLI::App& app);

@@ -26,6 +26,7 @@ int run(int count, char** arguments) {
   glassformer::add_forward(app);
   glassformer::add_generate(app);
   glassformer::add_info(app);
+  glassformer::add_look(app);
   glassformer::add_quantize(app);
   glassformer::add_tokenize(app);
   glassformer::add_train(app);

@@ -22,13 +22,6 @@ namespace {
 
 constexpr const char* kSteps[] = {"scores", "scaled_scores", "masked_scores", "weights"};
 
-// The slices `ids` of x along `axis`, or x where there are none or the axis only broadcasts.
-Tensor chosen(const Tensor& x, int axis, const std::vector<int64_t>& ids) {
-  if (ids.empty() || x.size(axis) == 1) return x;
-  const Tensor index = from_vector(ids, {static_cast<int64_t>(ids.size())});
-  return index_select(x, axis, to(index, x.device()));
-}
-
 // Tensors of up to four axes as [batch, heads, queries, keys].
 Tensor with_four_axes(Tensor x) {
   while (x.rank() < 4) x = unsqueeze(x, 0);
@@ -43,8 +36,8 @@ class Steps {
       : query_(query), key_(key), options_(options), wish_(wish) {}
 
   Tensor scores() const {
-    const Tensor query = chosen(chosen(dense(query_), 1, wish_.heads), 2, wish_.rows);
-    const Tensor key = chosen(grouped(dense(key_)), 1, wish_.heads);
+    const Tensor query = asked_for(wish_, dense(query_));
+    const Tensor key = selected(grouped(dense(key_)), 1, wish_.heads);
     return matmul(query, transpose(key, -1, -2));
   }
 
@@ -60,8 +53,7 @@ class Steps {
       x = activate(x / options_.softcap, Activation::kTanh) * options_.softcap;
     for (const Tensor& added : {options_.bias, options_.mask}) {
       if (!added.defined() || added.dtype() == DType::kBool) continue;
-      const Tensor whole = with_four_axes(cast(added, x.dtype()));
-      x = x + chosen(chosen(whole, 1, wish_.heads), 2, wish_.rows);
+      x = x + cast(asked_for(wish_, with_four_axes(added)), x.dtype());
     }
     if (options_.alibi_slopes.defined()) x = x + alibi(x.dtype());
     const double out = -std::numeric_limits<double>::infinity();
@@ -98,11 +90,15 @@ class Steps {
   }
 
  private:
+  // [heads, queries, keys], of what is asked for alone.
   Tensor alibi(DType dtype) const {
-    const int64_t queries = query_.size(-2), keys = key_.size(-2);
-    const Tensor bias =
-        alibi_bias(cast(options_.alibi_slopes, dtype), queries, keys, keys - queries);
-    return chosen(chosen(with_four_axes(bias), 1, wish_.heads), 2, wish_.rows);
+    const int64_t queries = dense(query_).size(2), keys = dense(key_).size(2);
+    const Tensor slopes = selected(cast(options_.alibi_slopes, dtype), 0, wish_.heads);
+    if (wish_.rows.empty()) return alibi_bias(slopes, queries, keys, keys - queries);
+    std::vector<Tensor> rows;
+    for (const int64_t row : wish_.rows)
+      rows.push_back(alibi_bias(slopes, 1, keys, keys - queries + row));
+    return concatenate(rows, 1);
   }
 
   const Tensor& query_;
@@ -131,18 +127,27 @@ void read_steps(Probe& probe, const std::string& place, const Tensor& query, con
   }
 }
 
-Tensor attend_step_by_step(const Context& context, const std::string& place, const Tensor& query,
+// One of the steps, whole, on its way through the probe; who reads it is given what was asked for.
+Tensor passed(Probe& probe, const std::string& place, const char* step, const Tensor& whole) {
+  const std::string name = step_name(place, step);
+  const ProbeWish wish = probe.wish(name);
+  if (wish.kind == ProbeWish::Kind::kReplace) return replaced(probe, name, whole);
+  if (wish.kind == ProbeWish::Kind::kRead) probe.read(name, asked_for(wish, whole));
+  return whole;
+}
+
+Tensor attend_step_by_step(Probe& probe, const std::string& place, const Tensor& query,
                            const Tensor& key, const Tensor& value,
                            const AttentionOptions& options) {
   const ProbeWish everything;
   const Steps steps(query, key, options, everything);
-  const Tensor scores = probed(context, place, kSteps[0], steps.scores());
-  const Tensor scaled = probed(context, place, kSteps[1], steps.scaled(scores));
-  const Tensor masked = probed(context, place, kSteps[2], steps.masked(scaled));
+  const Tensor scores = passed(probe, place, kSteps[0], steps.scores());
+  const Tensor scaled = passed(probe, place, kSteps[1], steps.scaled(scores));
+  const Tensor masked = passed(probe, place, kSteps[2], steps.masked(scaled));
   // Rows with nothing to attend to are 0/0 in the softmax, and zeros in the result.
   const Tensor zero = zeros({1}, masked.options());
   Tensor weights = where(steps.allowed(), softmax(masked), zero);
-  weights = probed(context, place, kSteps[3], weights);
+  weights = passed(probe, place, kSteps[3], weights);
   if (options.dropout > 0) weights = dropout(weights, options.dropout, options.random);
   const Tensor heads = cast(matmul(weights, steps.grouped(Steps::dense(value))), value.dtype());
   return query.rank() == 4 ? heads : transpose(squeeze(heads, 0), 0, 1);
@@ -158,7 +163,7 @@ Tensor attend(const Context& context, const std::string& place, const Tensor& qu
     for (const char* step : kSteps) {
       const ProbeWish::Kind wish = context.probe->wish(step_name(place, step)).kind;
       if (wish == ProbeWish::Kind::kReplace)
-        return attend_step_by_step(context, place, query, key, value, options);
+        return attend_step_by_step(*context.probe, place, query, key, value, options);
       reads = reads || wish == ProbeWish::Kind::kRead;
     }
   }

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "glassformer/ops/arithmetic.h"
+#include "glassformer/ops/gather.h"
 #include "tensor/shape_format.h"
 
 namespace glassformer {
@@ -26,6 +27,15 @@ Tensor replaced(Probe& probe, const std::string& name, const Tensor& value) {
                        "probe: {} is on {}, replaced by one on {}", name, name_of(value.device()),
                        name_of(other.device()));
   return other;
+}
+
+Tensor selected(const Tensor& x, int axis, const std::vector<int64_t>& ids) {
+  if (ids.empty() || x.size(axis) == 1) return x;
+  return index_select(x, axis, from_vector(ids, {static_cast<int64_t>(ids.size())}, x.device()));
+}
+
+Tensor asked_for(const ProbeWish& wish, const Tensor& x) {
+  return selected(selected(x, 1, wish.heads), 2, wish.rows);
 }
 
 Tensor add_projected(const Context& context, const std::string& place, const Linear& linear,

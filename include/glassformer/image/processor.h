@@ -50,8 +50,10 @@ class ImageProcessor {
   // [batch, 3, height, width]. Throws ShapeError where the results differ in size.
   Tensor operator()(std::span<const Image> images) const;
 
- private:
+  // What of an image the model sees: resized and cropped.
   Image fit(const Image& image) const;
+
+ private:
   void write(const Image& image, float* values) const;
 
   ImageProcessorOptions options_;

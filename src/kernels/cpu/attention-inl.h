@@ -256,17 +256,7 @@ HWY_INLINE const T* ScoreRow(const Tensor& x, const ScoreTile& tile, int64_t i) 
          (tile.span.q_begin + tile.i + i) * strides[2] + (tile.span.k_begin + tile.j) * strides[3];
 }
 
-// -inf to what causality and windows forbid in a row of a tile.
-HWY_INLINE void ForbidOutside(const ScoreTile& tile, const AttentionParams& params, int64_t i,
-                              float* s) {
-  const KeyRange range = key_range(tile.span, params, tile.i + i);
-  const int64_t begin = std::clamp<int64_t>(range.begin - tile.j, 0, tile.cols);
-  const int64_t end = std::clamp<int64_t>(range.end - tile.j, begin, tile.cols);
-  std::fill(s, s + begin, kMinusInfinity);
-  std::fill(s + end, s + tile.cols, kMinusInfinity);
-}
-
-// The same for a tile [keys][kCols] with its queries in the lanes.
+// -inf to what causality and windows forbid in a tile [keys][kCols].
 template <int64_t kCols>
 HWY_INLINE void ForbidOutsideLanes(const ScoreTile& tile, const AttentionParams& params, float* s) {
   const hn::ScalableTag<float> d;

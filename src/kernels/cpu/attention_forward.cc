@@ -320,43 +320,6 @@ void Attention(const Tensor& query, const AttentionInputs& in, const Tensor& out
   Forward<Float32Panels<kWide>, hwy::bfloat16_t>(query, in, out, lse, params);
 }
 
-// Recomputed row by row: what is asked for is small.
-template <class Source>
-void Weights(const Tensor& query, const AttentionInputs& in, const Tensor& lse, const Tensor& heads,
-             const Tensor& rows, const Tensor& weights, const AttentionParams& params) {
-  const std::vector<AttentionSpan> spans = attention_spans(query, in);
-  const int64_t lines = query.size(0) * heads.count() * rows.count(), keys = in.key.size(2);
-  const hn::ScalableTag<float> d;
-  parallel_tasks(lines, [&](int64_t line) HWY_ATTR {
-    const int64_t row = input<int64_t>(rows)[line % rows.count()];
-    const int64_t head = input<int64_t>(heads)[line / rows.count() % heads.count()];
-    const int64_t batch = line / rows.count() / heads.count();
-    const AttentionSpan& span = span_of(spans, batch, row);
-    float* w = output<float>(weights) + line * keys;
-    std::fill(w, w + keys, 0.0F);
-    const float log_sum = input<float>(lse)[(batch * query.size(1) + head) * query.size(2) + row];
-    if (log_sum == kMinusInfinity) return;
-    const ScoreTile tile{span, head, row - span.q_begin, 1, 0, span.k_count};
-    const auto q = HeadOf<Source>(query, batch, head, row);
-    const auto k =
-        HeadOf<Source>(in.key, batch, head / (query.size(1) / in.key.size(1)), span.k_begin);
-    float* s = w + span.k_begin;
-    for (int64_t j = 0; j < span.k_count; ++j) s[j] = RowDot(q.data, k.row(j), query.size(3));
-    FinishRow(tile, in, params, 0, s);
-    ForbidOutside(tile, params, 0, s);
-    MapRow(s, s, span.k_count,
-           [&](auto v, size_t) HWY_ATTR { return Exp(d, hn::Sub(v, hn::Set(d, log_sum))); });
-  });
-}
-
-void AttentionWeights(const Tensor& query, const AttentionInputs& in, const Tensor& lse,
-                      const Tensor& heads, const Tensor& rows, const Tensor& weights,
-                      const AttentionParams& params) {
-  if (query.dtype() == DType::kFloat32)
-    return Weights<float>(query, in, lse, heads, rows, weights, params);
-  Weights<hwy::bfloat16_t>(query, in, lse, heads, rows, weights, params);
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace glassformer::cpu
 HWY_AFTER_NAMESPACE();
@@ -368,22 +331,14 @@ HWY_AFTER_NAMESPACE();
 namespace glassformer::cpu {
 
 HWY_EXPORT(Attention);
-HWY_EXPORT(AttentionWeights);
 
 void register_attention_forward() {
-  for (DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+  for (DType dtype : {DType::kFloat32, DType::kBFloat16})
     add_kernel(kAttention, Device::kCpu, dtype,
                [](const Tensor& query, const AttentionInputs& in, const Tensor& out,
                   const Tensor& lse, const AttentionParams& params) {
                  HWY_DYNAMIC_DISPATCH(Attention)(query, in, out, lse, params);
                });
-    add_kernel(
-        kAttentionWeights, Device::kCpu, dtype,
-        [](const Tensor& query, const AttentionInputs& in, const Tensor& lse, const Tensor& heads,
-           const Tensor& rows, const Tensor& weights, const AttentionParams& params) {
-          HWY_DYNAMIC_DISPATCH(AttentionWeights)(query, in, lse, heads, rows, weights, params);
-        });
-  }
 }
 
 }  // namespace glassformer::cpu

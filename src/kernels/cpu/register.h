@@ -8,6 +8,7 @@
   X(arithmetic)                    \
   X(attention_backward)            \
   X(attention_forward)             \
+  X(attention_weights)             \
   X(batch_norm)                    \
   X(cached_attention)              \
   X(copy)                          \

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "cli/terminal.h"
+#include "glassformer/inspect/report.h"
+
+namespace glassformer {
+
+struct ViewOptions {
+  Terminal terminal;
+  std::string map;  // "encoder", "decoder" or "cross": whose map to show; the last one unless given
+  bool rollout = false;  // in place of an attention's map
+};
+
+// A report as text for people: what the model predicts, what its heads are like, one map, and what
+// else was found.
+std::string view_of(const Report& report, const ViewOptions& options);
+
+}  // namespace glassformer

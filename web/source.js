@@ -1,0 +1,45 @@
+// Where a capture comes from. A page from disk carries its own; a server can hand over another
+// object with the same two members.
+import { decodeCodes, halvesToFloats } from './codec.js';
+
+/**
+ * @typedef {object} TensorEntry
+ * @property {string} name
+ * @property {number[]} shape
+ * @property {'root' | 'half'} type  root: a weight in [0, 1] by its square root; half: a float16
+ * @property {number} scale  what a half is multiplied by
+ * @typedef {object} Tensor
+ * @property {number[]} shape
+ * @property {Uint16Array} [codes]  of a `root` tensor, see codec.js
+ * @property {Float32Array} [values]  of a `half` tensor
+ * @typedef {object} Source
+ * @property {any} meta
+ * @property {Map<string, number[]>} shapes  of every tensor there is
+ * @property {(name: string) => Promise<Tensor>} tensor
+ */
+
+/** @param {Document} document @param {string} id */
+function block(document, id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`it has no block “${id}”`);
+  return found;
+}
+
+/** @param {Document} document @returns {Source} */
+export function openEmbedded(document) {
+  /** @type {TensorEntry[]} */
+  const entries = JSON.parse(block(document, 'tensors').textContent);
+  const places = new Map(entries.map((entry, index) => [entry.name, index]));
+  return {
+    meta: JSON.parse(block(document, 'meta').textContent),
+    shapes: new Map(entries.map(({ name, shape }) => [name, shape])),
+    async tensor(name) {
+      const index = places.get(name);
+      if (index === undefined) throw new Error(`the capture has no tensor “${name}”`);
+      const { shape, type, scale } = entries[index];
+      const count = shape.reduce((product, size) => product * size, 1);
+      const codes = await decodeCodes(block(document, `tensor-${index}`).textContent.trim(), count);
+      return type === 'root' ? { shape, codes } : { shape, values: halvesToFloats(codes, scale) };
+    },
+  };
+}
