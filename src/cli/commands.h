@@ -7,6 +7,7 @@ namespace glassformer {
 // Each declares its options and what runs when it is chosen. One file a command.
 void add_bench(CLI::App& app);
 void add_classify(CLI::App& app);
+void add_demo(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_forward(CLI::App& app);

@@ -38,6 +38,11 @@ class View {
     return std::move(text_);
   }
 
+  std::string only_map() {
+    map();
+    return std::move(text_);
+  }
+
  private:
   void line(const std::string& text) {
     text_.append(text, 0, text.find_last_not_of(' ') + 1);
@@ -328,6 +333,10 @@ class View {
 
 std::string view_of(const Report& report, const ViewOptions& options) {
   return View(report, options).text();
+}
+
+std::string map_of(const Report& report, const ViewOptions& options) {
+  return View(report, options).only_map();
 }
 
 }  // namespace glassformer

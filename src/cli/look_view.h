@@ -16,5 +16,7 @@ struct ViewOptions {
 // A report as text for people: what the model predicts, what its heads are like, one map, and what
 // else was found.
 std::string view_of(const Report& report, const ViewOptions& options);
+// Only the map.
+std::string map_of(const Report& report, const ViewOptions& options);
 
 }  // namespace glassformer

@@ -21,6 +21,7 @@ int run(int count, char** arguments) {
   app.get_formatter()->column_width(34);
   glassformer::add_bench(app);
   glassformer::add_classify(app);
+  glassformer::add_demo(app);
   glassformer::add_embed(app);
   glassformer::add_evaluate(app);
   glassformer::add_forward(app);

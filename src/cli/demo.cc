@@ -1,0 +1,154 @@
+#include <memory>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "cli/bundled.h"
+#include "cli/commands.h"
+#include "cli/generation_run.h"
+#include "cli/look_input.h"
+#include "cli/look_view.h"
+#include "glassformer/inspect/page.h"
+
+namespace glassformer {
+namespace {
+
+struct Options {
+  std::string page = "glassformer-demo.html", colour = "auto";
+  int threads = 0;
+};
+
+struct Translator {
+  const char* model;
+  const char* language;
+};
+constexpr Translator kTranslators[] = {{"translate-en-de", "German"},
+                                       {"translate-en-fr", "French"}};
+constexpr const char* kSentences[] = {
+    "Two young men are playing football in the park.",
+    "A woman in a red dress is reading a book on a bench.",
+    "Several children run through the snow with their dog.",
+};
+constexpr const char* kPrompt = "ROMEO:\n";
+constexpr int64_t kBeams = 5;
+
+// The tour, one stop after the other.
+class Tour {
+ public:
+  explicit Tour(const Options& options)
+      : options_(options), terminal_(Terminal::of_stdout(options.colour)) {}
+
+  void run() {
+    for (const Translator& translator : kTranslators) translate(translator);
+    continue_text();
+    write_page();
+    fmt::print(
+        "\nEach of these models was trained by this program; docs/results.md says how. To go on: "
+        "glassformer --help\n");
+  }
+
+ private:
+  void heading(const std::string& text, const std::string& model) {
+    fmt::print("{}{}  {}\n", first_ ? "" : "\n", terminal_.bold(text),
+               terminal_.faint("glassformer info " + model));
+    first_ = false;
+  }
+
+  GenerationRunOptions model(const std::string& name) const {
+    GenerationRunOptions options;
+    options.model.path = model_path(name).string();
+    options.model.threads = options_.threads;
+    return options;
+  }
+
+  // The same sentences with the likeliest word at each step, and with the likeliest sentence that
+  // five hypotheses side by side find.
+  void translate(const Translator& translator) {
+    heading(fmt::format("English to {}, greedy and with {} beams", translator.language, kBeams),
+            translator.model);
+    const GenerationRunOptions options = model(translator.model);
+    const GenerationRun run(options);
+    std::vector<GenerationRequest> requests;
+    for (const char* sentence : kSentences)
+      for (const int64_t beams : {int64_t{1}, kBeams}) {
+        GenerationRequest request = run.request(run.source_tokenizer().encode(sentence).ids);
+        request.options.num_beams = beams;
+        requests.push_back(std::move(request));
+      }
+    const auto results = run.run(std::move(requests), interrupt_, "lines");
+    for (size_t i = 0; i < results.size(); i += 2) {
+      if (interrupt_.asked()) throw Interrupted();
+      fmt::print("  {}\n", kSentences[i / 2]);
+      print(run, "greedy", results[i].hypotheses.front());
+      print(run, "beams", results[i + 1].hypotheses.front());
+    }
+  }
+
+  void print(const GenerationRun& run, const char* how, const Hypothesis& said) const {
+    float sum = 0;
+    for (const float score : said.token_scores) sum += score;
+    fmt::print("    {:<7} {}  {}\n", how, run.text_of(said),
+               terminal_.faint(fmt::format("log-probability {:.2f}", sum)));
+  }
+
+  void continue_text() {
+    heading("A text goes on, a byte at a time", "shakespeare");
+    const GenerationRunOptions options = model("shakespeare");
+    const GenerationRun run(options);
+    GenerationRequest request = run.request(run.source_tokenizer().encode(kPrompt).ids);
+    request.options.do_sample = true;
+    request.options.temperature = 0.7;
+    request.options.seed = 1;
+    request.options.max_new_tokens =
+        run.model().config().max_positions - static_cast<int64_t>(request.ids.size());
+    const auto results = run.run({std::move(request)}, interrupt_, "texts");
+    if (interrupt_.asked()) throw Interrupted();
+    const std::string text = kPrompt + run.text_of(results.front().hypotheses.front());
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) fmt::print("  {}\n", line);
+  }
+
+  // What the translator looked at, here in brief and on the page in full.
+  void write_page() {
+    const Translator& translator = kTranslators[0];
+    heading("Where the translator looked", translator.model);
+    const GenerationRunOptions options = model(translator.model);
+    const Model opened = options.model.open();
+    LookArguments arguments;
+    arguments.input = kSentences[0];
+    arguments.beams = kBeams;
+    const LookSubject subject = look_subject(opened, options.model.path, arguments);
+    LookOptions look;
+    look.lens = true;
+    look.rollout = LookOptions::Rollout::kAttention;
+    Report report = glassformer::look(opened, subject.input, look);
+    report.model.name = translator.model;
+    if (report.generation) report.generation->tree = subject.tree;
+    fmt::print("{}", map_of(report, {.terminal = terminal_, .map = "cross"}));
+    glassformer::write_page(report, options_.page);
+    fmt::print("\nEvery layer, head and step of it, to open in a browser: {}\n",
+               std::filesystem::absolute(options_.page).string());
+  }
+
+  const Options& options_;
+  const Terminal terminal_;
+  const Interrupt interrupt_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+void add_demo(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "demo", "the tour: translates, continues a text and shows the attention, in seconds");
+  auto options = std::make_shared<Options>();
+  command->add_option("--html", options->page, "where to write the page that looks inside")
+      ->capture_default_str();
+  command->add_option("--color", options->colour, "colours: auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  command->add_option("--threads", options->threads, "how many threads to use")
+      ->check(CLI::PositiveNumber);
+  command->callback([options] { Tour(*options).run(); });
+}
+
+}  // namespace glassformer
