@@ -48,8 +48,9 @@ def normal(*shape, scale=1.0):
     return lambda torch: torch.randn(shape) * scale
 
 
-def ids(count, limit):
-    return lambda torch: torch.randint(0, limit, (count,))
+def ids(count, limit, rows=None):
+    shape = (count,) if rows is None else (rows, count)
+    return lambda torch: torch.randint(0, limit, shape)
 
 
 def make_all(makers):
@@ -210,6 +211,26 @@ def generation_case(op, name, inputs, goals, **args):
                 goals=goals)
 
 
+def train_cases():
+    """Whole steps of training. Labels are random; a causal model's are given shifted."""
+    goals = [Goal("float32, torch/ours", 1.2), Goal("bfloat16, torch/ours", 1.6),
+             Goal("memory, ours/torch", 0.8, at_most=True),
+             Goal("memory in bfloat16, ours/torch", 0.8, at_most=True)]
+
+    def case(name, tokens, model, **inputs):
+        return Case(name=f"train/{name}", op="train", dtype=F32, make=make_all(inputs.values()),
+                    torch=None, goals=goals,
+                    args={"model": model, "names": list(inputs), "tokens": tokens})
+
+    for model, batch, words in (("gpt2", 4, 50257), ("gpt-10m", 12, 65)):
+        yield case(f"{model}/{batch}x256", batch * 256, model, input_ids=ids(256, words, batch),
+                   labels=ids(256, words, batch))
+    text = ids(64, 58100, 32)
+    yield case("marian/32x64", 2048, "marian", input_ids=text, decoder_input_ids=text, labels=text)
+    yield case("vit-ti16/16", 16, "vit-ti16", pixel_values=normal(16, 3, 224, 224),
+               labels=ids(16, 1000))
+
+
 def nn(torch):
     return torch.nn.functional
 
@@ -223,6 +244,7 @@ def all_cases(quick):
     yield from tokenizer_cases()
     yield from decode_cases(quick)
     yield from translate_cases()
+    yield from train_cases()
 
 
 def make_inputs(torch, case):

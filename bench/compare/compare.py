@@ -25,6 +25,7 @@ import peer_probe
 import report
 import sides
 import tokenizing
+import training
 
 
 def parse_arguments():
@@ -160,6 +161,15 @@ def compare_generation(chosen, torch, _, arguments):
     return results, generation_report.markdown(results, peer, arguments.threads, arguments.quick)
 
 
+def compare_training(chosen, torch, peer, arguments):
+    """(results, their table)."""
+    driver = program(arguments.root, "glassformer_compare")
+    results = list(told(training.measure(case, arguments.root / "build/compare-training", torch,
+                                         driver, arguments, 3 if arguments.quick else 5)
+                        for case in chosen))
+    return results, training.markdown(results, peer, arguments.threads, arguments.quick)
+
+
 def main():
     arguments = parse_arguments()
     chosen = selected(arguments)
@@ -178,9 +188,10 @@ def main():
                  "instruction on this machine")
     results, texts = [], {}
     kinds = {"ops": compare_ops, "models": compare_models, "tokenizers": compare_tokenizers,
-             "decode": compare_generation, "translate": compare_generation}
+             "decode": compare_generation, "translate": compare_generation,
+             "train": compare_training}
     kind_of = {"model": "models", "tokenizer": "tokenizers", "decode": "decode",
-               "translate": "translate"}
+               "translate": "translate", "train": "train"}
     for kind, compare in kinds.items():
         wanted = [case for case in chosen if kind_of.get(case.op, "ops") == kind]
         if wanted:

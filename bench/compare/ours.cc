@@ -15,7 +15,7 @@
 // last hidden state. The case "tokenizer" reads {"file", "text", "lines"}: a tokenizer.json, a text
 // file and whether it is encoded line by line; its result is the ids. Without a text the file is
 // loaded each time, and the result is the number of tokens. The cases "decode" and "translate" are
-// described in generation_cases.h.
+// described in generation_cases.h, the case "train" in training_cases.h.
 //
 // {"floor": {"dtype", "operations", "reads", "writes"}, "repeats": n} answers the "seconds" that
 // the machine itself takes for so much.
@@ -26,6 +26,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@
 #include "ceilings.h"
 #include "generation_cases.h"
 #include "glassformer/glassformer.h"
+#include "training_cases.h"
 
 namespace glassformer::bench {
 namespace {
@@ -108,6 +110,7 @@ const std::map<std::string, Op>& ops() {
        [](const Inputs& in, const json&) { return [=] { return log_softmax(in[0]); }; }},
       {"cross_entropy",
        [](const Inputs& in, const json&) { return [=] { return cross_entropy(in[0], in[1]); }; }},
+      {"train", train_case},
       {"decode", decode_case},
       {"translate", translate_case},
       {"tokenizer", [](const Inputs&, const json& args) { return tokenizer_case(args); }},
@@ -155,6 +158,7 @@ class Case {
     const auto found = ops().find(name);
     if (found == ops().end()) throw UnsupportedError("case " + name + " is not in this build");
     for (const json& file : request.at("inputs")) inputs_.push_back(read_tensor(file));
+    trains_ = name == "train";
     wanted_ = request.value("grad", std::vector<size_t>());
     if (!wanted_.empty()) {
       upstream_ = inputs_.back();
@@ -173,7 +177,8 @@ class Case {
     reset_peak_memory(Device::kCpu);
     const auto start = std::chrono::steady_clock::now();
     if (wanted_.empty()) {
-      const NoGrad no_grad;
+      std::optional<NoGrad> no_grad;
+      if (!trains_) no_grad.emplace();
       outputs_.push_back(run_());
     } else {
       backward({y}, {upstream_});
@@ -191,6 +196,7 @@ class Case {
   Run run_;
   Inputs inputs_;
   std::vector<size_t> wanted_;
+  bool trains_ = false;  // by itself
   Tensor upstream_;
   std::vector<Tensor> outputs_;
   size_t peak_bytes_ = 0;
