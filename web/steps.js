@@ -59,7 +59,7 @@ export function layerSteps(capture, attention) {
 }
 
 /** Rows of a [heads, tokens, size] tensor. @param {import('./source.js').Tensor} tensor */
-function rowsOf({ shape: [heads, tokens, size], values }, head) {
+function rowsOf({ shape: [, tokens, size], values }, head) {
   return (token) =>
     values.subarray((head * tokens + token) * size, (head * tokens + token + 1) * size);
 }

@@ -202,8 +202,8 @@ class Browser:
                  % (label, json.dumps(value)))
         self.frame()
 
-    def screenshot(self, path, whole=False):
-        result = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def screenshot(self, path):
+        result = self.send("Page.captureScreenshot", format="png")
         Path(path).write_bytes(base64.b64decode(result["data"]))
 
     def complaints(self):

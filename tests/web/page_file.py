@@ -40,9 +40,9 @@ def is_unit(name):
 
 def encode(name, shape, values):
     """(entry of the index, base64 text)"""
-    if is_unit(name) and all(0 <= value <= 1 for value in values):
+    if is_unit(name) and all(0 <= value <= 1 + 1e-5 for value in values):
         entry = {"name": name, "shape": shape, "type": "root", "scale": 1}
-        codes = array("H", (round(math.sqrt(value) * 65535) for value in values))
+        codes = array("H", (round(math.sqrt(min(1, value)) * 65535) for value in values))
     else:
         most = max((abs(value) for value in values if math.isfinite(value)), default=0)
         scale = 2.0 ** (math.frexp(most)[1] - 1) if most else 1.0

@@ -86,9 +86,9 @@ class PageTest(unittest.TestCase):
         else:
             self.assertLessEqual(abs(value - expected), error + slack, f"{shown} for {expected}")
 
-    def picture(self, name, whole=False):
+    def picture(self, name):
         """Saves what is on the screen for the documentation, when asked to."""
         folder = os.environ.get("GLASSFORMER_SCREENSHOTS")
         if folder:
-            self.browser.frame()
-            self.browser.screenshot(Path(folder) / f"{name}.png", whole)
+            self.browser.point(2, 2)
+            self.browser.screenshot(Path(folder) / f"{name}.png")

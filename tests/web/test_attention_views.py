@@ -16,7 +16,6 @@ class ModelView(PageTest):
                                    ".map(b => [b.dataset.attention, Number(b.dataset.head)])")
         self.assertEqual(buttons, [[a["name"], h] for a in meta["attentions"] for h in range(a["heads"])])
         self.browser.wait("[...document.querySelectorAll('.thumb canvas')].every(c => c.dataset.drawn)")
-        self.picture("explorer-model")
         self.browser.click(f".thumb[data-attention='{LAYER}'][data-head='3']")
         self.assertIn(f"#head/attention={LAYER}&head=3", self.address())
         self.browser.wait("document.querySelector('.head-view .ranking li')")
@@ -83,7 +82,6 @@ class HeadView(PageTest):
         for token in (0, 7, 20):
             self.browser.point(*self.browser.middle(f".query button[data-index='{token}']"))
             self.compare(weights.row(1, token))
-        self.picture("explorer-head")
         self.browser.point(*self.browser.middle(".key button[data-index='4']"))
         self.compare([weights.row(1, row)[4] for row in range(weights.rows)])
 
@@ -151,7 +149,6 @@ class MatrixView(PageTest):
             self.near(self.browser.text(".tooltip b"), weights.row(2, row)[column], WEIGHT_ERROR)
             tokens = self.browser.texts(".tooltip bdi")
             self.assertEqual([t.strip("·") for t in tokens], [WORDS[row], WORDS[column]])
-        self.picture("explorer-matrix")
 
     def test_zoom_keeps_the_cell_under_the_pointer(self):
         _, tensors = self.open("decoder", f"#matrix/attention={LAYER}&head=2")

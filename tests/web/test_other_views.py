@@ -73,7 +73,6 @@ class StepView(PageTest):
         meta, tensors = self.open("decoder", f"#step/attention={STEPPED}&head=0")
         row = meta["steps"]["row"]["decoder"]
         self.shown(0, row)
-        self.picture("explorer-step")
         self.compare_vector("concat", tensors[f"{STEPPED}.concat"][1])
         names = [f"{STEPPED}.output", *(f"decoder.0.{step}" for step in (
             "residual_1", "norm_2", "feed_forward.hidden", "feed_forward.output", "residual_2"))]
@@ -207,7 +206,6 @@ class GenerationView(PageTest):
         tokens = meta["generation"]["tokens"]
         shown = self.browser.run("[...document.querySelectorAll('.produced .piece')].map(p => Number(p.dataset.probability))")
         self.assertEqual(shown, [token["probability"] for token in tokens])
-        self.picture("explorer-generation")
         self.browser.click(".produced [data-produced='2']")
         shown = self.browser.run("[...document.querySelectorAll('.ranking li')].map(li => [Number(li.dataset.id), li.querySelector('b').textContent])")
         self.assertEqual([one for one, _ in shown], [other["id"] for other in tokens[2]["alternatives"]])
@@ -239,7 +237,6 @@ class GenerationView(PageTest):
 class LensView(PageTest):
     def test_guesses(self):
         meta, _ = self.open("decoder", "#lens")
-        self.picture("explorer-lens")
         for layer in meta["lens"][::2]:
             for position in (0, 9):
                 best = layer["top"][position][0]
@@ -254,7 +251,6 @@ class LensView(PageTest):
 class AnatomyView(PageTest):
     def test_counts_and_shapes(self):
         meta, _ = self.open("decoder", "#anatomy")
-        self.picture("explorer-anatomy")
         parts = {part["name"]: part["parameters"] for part in meta["anatomy"]["parts"]}
         shown = self.browser.run("[...document.querySelectorAll('.part')].map(p => [p.dataset.part, p.querySelector('b').textContent])")
         self.assertEqual([name for name, _ in shown], [name for name in parts if not name.startswith(("decoder.1", "decoder.2", "decoder.3"))])

@@ -3,6 +3,7 @@ import { headsOf } from '../capture.js';
 import { inkOn, weightColour } from '../colour.js';
 import { choice, el, fitCanvas, onceAFrame } from '../dom.js';
 import { picker, placeOf } from '../picker.js';
+import { within } from '../store.js';
 import { number, tokenText, visible } from '../text.js';
 
 const WINDOW = 384; // tokens shown at once
@@ -114,7 +115,7 @@ class HeadView {
   async update(state) {
     const { capture, palette } = this.context;
     const attention = capture.attention(state.attention);
-    const start = Number(state.from ?? 0);
+    const start = within(state.from, this.context.capture.tokens(attention.queries).length, 0);
     const key = `${attention.name} ${start}`;
     this.controls.replaceChildren(this.#controls(attention, state));
     this.filter.replaceChildren(headFilter(this.context, attention));
@@ -196,7 +197,6 @@ class HeadView {
                 onclick: () => this.#pin(side, index),
                 onkeydown: (event) => this.#walk(event),
               },
-              el('i', { class: 'swatch' }),
               tokenText(text),
             );
           },

@@ -2,6 +2,7 @@
 import { css } from '../colour.js';
 import { choice, el, fitCanvas, onceAFrame } from '../dom.js';
 import { picker, placeOf } from '../picker.js';
+import { within } from '../store.js';
 import { number, shorten, tokenText, visible } from '../text.js';
 import { Viewport } from '../viewport.js';
 
@@ -37,6 +38,8 @@ class MatrixView {
   /** @param {import('../app.js').Context} context */
   constructor(context) {
     this.context = context;
+    /** @type {import('../head_map.js').Summary} */
+    this.summary = 'max';
     this.controls = el('div', {});
     this.canvas = /** @type {HTMLCanvasElement} */ (el('canvas', {
       tabindex: 0,
@@ -70,7 +73,7 @@ class MatrixView {
 
   /** @param {import('../store.js').State} state */
   async update(state) {
-    const { capture, store } = this.context;
+    const { capture } = this.context;
     const attention = capture.attention(state.attention);
     this.controls.replaceChildren(this.#controls(state));
     const summary = state.summary === 'mean' ? 'mean' : 'max';
@@ -89,14 +92,14 @@ class MatrixView {
       this.queries = capture.tokens(attention.queries);
       this.keys = capture.tokens(attention.keys);
       this.cursor = {
-        row: Math.min(Number(state.query), map.rows - 1),
-        column: Math.min(Number(state.key ?? 0), map.columns - 1),
+        row: within(state.query, map.rows, 0),
+        column: within(state.key, map.columns, 0),
       };
       this.#fit();
       this.canvas.dataset.ready = place;
     }
     this.#say();
-    store.state.view === 'matrix' && this.draw();
+    this.draw();
   }
 
   #controls(state) {
@@ -250,7 +253,7 @@ class MatrixView {
     context.restore();
   }
 
-  /** @param {{row: number, column: number} | null} place @param {PointerEvent | null} event a click when it is one */
+  /** @param {{row: number, column: number} | null} place @param {PointerEvent | MouseEvent | null} event a click when it is one */
   #point(place, event) {
     const { tooltip, store } = this.context;
     if (!place || !this.map) return tooltip.hide();
