@@ -10,8 +10,8 @@
 namespace glassformer {
 namespace {
 
-using testing::expect_throws;
 using ::testing::ElementsAre;
+using testing::expect_throws;
 using ::testing::Pair;
 
 // "The housekey, yes": pieces with and without their spaces, a sign, a special token.
@@ -50,8 +50,11 @@ TEST(Words, AreAlignedByTheBestAndThoseHalfAsGood) {
   EXPECT_EQ(words.pairs[1].source, 1);
   EXPECT_EQ(words.pairs[1].target, 1);
   EXPECT_NEAR(words.pairs[1].weight, .5 / .6, 1e-6);
-  expect_throws<ShapeError>([] { align_words(source(), target(), zeros({6, 4})); },
-                            {"[4, 6]", "[6, 4]"});
+  expect_throws<ShapeError>(
+      [] {
+        align_words(source(), target(), zeros({6, 4}));
+      },
+      {"[4, 6]", "[6, 4]"});
 }
 
 }  // namespace

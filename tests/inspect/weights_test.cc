@@ -38,8 +38,8 @@ double error_of(const Model& model, const NamedTensors& inputs) {
     const std::vector<double> expected = softmax(to(scores, Device::kCpu)).to_vector<double>();
     const std::vector<double> found = weights.to_vector<double>();
     for (size_t i = 0; i < found.size(); ++i)
-      largest = std::max(largest,
-                         std::isnan(expected[i]) ? found[i] : std::abs(found[i] - expected[i]));
+      largest =
+          std::max(largest, std::isnan(expected[i]) ? found[i] : std::abs(found[i] - expected[i]));
   }
   return largest;
 }
@@ -66,7 +66,8 @@ TEST(ReadWeights, OfALongInputTakeLinearMemory) {
   const NoGrad no_grad;
   const Model model = Model::create(R"({"model_type": "llama", "vocab_size": 40,
       "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-      "num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 8192})", 3);
+      "num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 8192})",
+                                    3);
   std::vector<int64_t> ids(kLength);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(i * 7 % 40);
   TransformerInput input;

@@ -32,7 +32,8 @@ AttentionOptions moved(AttentionOptions options, Device device, DType dtype) {
 Tensor bool_mask(const Shape& shape) {
   std::vector<bool> values(static_cast<size_t>(count_of(shape)));
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = i / static_cast<size_t>(shape.back()) % 5 != 0 && i % 3 != 1;  // some rows are empty
+    values[i] =
+        i / static_cast<size_t>(shape.back()) % 5 != 0 && i % 3 != 1;  // some rows are empty
   return from_vector(values, shape);
 }
 
@@ -87,14 +88,13 @@ TEST(AttentionWeights, EqualTheReferencesForEveryMask) {
     const Tensor query = operand(one.heads, one.queries), key = operand(one.key_heads, one.keys);
     const Tensor value = operand(one.key_heads, one.keys);
     const auto weights = [&](DType dtype, Device device) {
-      const AttentionOptions options = moved(
-          one.options, device, dtype == DType::kBFloat16 ? DType::kFloat32 : dtype);
+      const AttentionOptions options =
+          moved(one.options, device, dtype == DType::kBFloat16 ? DType::kFloat32 : dtype);
       const auto in = [&](const Tensor& x) { return to(cast(x, dtype), device); };
       const AttentionResult result = attention(in(query), in(key), in(value), options);
       return attention_weights(in(query), in(key), result.log_sum_exp, options);
     };
-    const std::vector<double> exact =
-        weights(DType::kFloat64, Device::kRef).to_vector<double>();
+    const std::vector<double> exact = weights(DType::kFloat64, Device::kRef).to_vector<double>();
     for (const int precision : {0, 1}) {
       const std::vector<double> found =
           weights(precision == 0 ? DType::kFloat32 : DType::kBFloat16, Device::kCpu)
