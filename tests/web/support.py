@@ -39,10 +39,13 @@ class Weights:
 
     def row(self, head, row):
         start = (head * self.rows + row) * self.columns
-        return self.values[start:start + self.columns]
+        return self.values[start : start + self.columns]
 
     def mean_row(self, row):
-        return [sum(column) / self.heads for column in zip(*(self.row(h, row) for h in range(self.heads)))]
+        return [
+            sum(column) / self.heads
+            for column in zip(*(self.row(h, row) for h in range(self.heads)))
+        ]
 
 
 class PageTest(unittest.TestCase):
@@ -78,8 +81,8 @@ class PageTest(unittest.TestCase):
     def near(self, shown, expected, error, digits=5):
         """`shown` is `expected` within the page's error and the digits that are shown."""
         value = number(shown) if isinstance(shown, str) else shown
-        slack = 0.5 * 10 ** -digits + 1e-9
-        if abs(expected) < 10 ** -digits:
+        slack = 0.5 * 10**-digits + 1e-9
+        if abs(expected) < 10**-digits:
             slack = max(slack, 0.06 * abs(expected))  # Small numbers are shown with two digits.
         if math.isinf(expected):
             self.assertEqual(value, expected)

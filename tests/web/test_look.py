@@ -80,7 +80,9 @@ class Look(PageTest):
                     self.assertEqual(shape, expected[name][0], name)
                     finite = [abs(v) for v in expected[name][1] if abs(v) < float("inf")]
                     # Half a step of a square root, or of a float16 of the largest's size.
-                    error = WEIGHT_ERROR if page_file.is_unit(name) else max(finite, default=0) * 2**-11
+                    error = (
+                        WEIGHT_ERROR if page_file.is_unit(name) else max(finite, default=0) * 2**-11
+                    )
                     for value, exact in zip(values, expected[name][1]):
                         self.assertTrue(value == exact or abs(value - exact) <= error, name)
 
@@ -90,9 +92,17 @@ class Look(PageTest):
             name = attention["name"]
             (heads, rows, columns), values = expected[f"{name}.weights"]
             head, row, column = heads - 1, rows - 1, columns // 2
-            self.browser.run(f"location.hash = '#matrix/attention={name}&head={head}&query={row}&key={column}'")
-            self.browser.wait(f"document.querySelector('.stage canvas')?.dataset.ready.startsWith('{name} {head}')")
-            self.near(self.browser.text(".reading-line b"), values[(head * rows + row) * columns + column], WEIGHT_ERROR)
+            self.browser.run(
+                f"location.hash = '#matrix/attention={name}&head={head}&query={row}&key={column}'"
+            )
+            self.browser.wait(
+                f"document.querySelector('.stage canvas')?.dataset.ready.startsWith('{name} {head}')"
+            )
+            self.near(
+                self.browser.text(".reading-line b"),
+                values[(head * rows + row) * columns + column],
+                WEIGHT_ERROR,
+            )
 
     def check_steps(self, meta):
         """The equations, worked out again in the page, give the captured weights."""
@@ -101,8 +111,12 @@ class Look(PageTest):
             row = meta["steps"]["row"][attention["queries"]]
             head = attention["heads"] - 1
             self.browser.run(f"location.hash = '#step/attention={name}&head={head}&query={row}'")
-            self.browser.wait(f"document.querySelector('.cards')?.dataset.shown === '{name} {head} {row}'")
-            difference = self.browser.run("Number(document.querySelector('.verdict').dataset.difference)")
+            self.browser.wait(
+                f"document.querySelector('.cards')?.dataset.shown === '{name} {head} {row}'"
+            )
+            difference = self.browser.run(
+                "Number(document.querySelector('.verdict').dataset.difference)"
+            )
             self.assertLess(difference, 2e-3, name)
 
     def test_every_view_of_every_family(self):
@@ -111,8 +125,13 @@ class Look(PageTest):
                 page, expected = self.look(model)
                 self.browser.open(page)
                 meta, _ = page_file.read_page(page)
-                views = self.browser.run("[...document.querySelectorAll('[role=tab]')].map(tab => tab.id.slice(4))")
-                self.assertEqual("translation" in views, "encoder" in meta["sides"] and "decoder" in meta["sides"])
+                views = self.browser.run(
+                    "[...document.querySelectorAll('[role=tab]')].map(tab => tab.id.slice(4))"
+                )
+                self.assertEqual(
+                    "translation" in views,
+                    "encoder" in meta["sides"] and "decoder" in meta["sides"],
+                )
                 self.assertEqual("vision" in views, "image" in meta)
                 for view in views:
                     self.browser.run(f"location.hash = '#{view}'")
@@ -136,17 +155,26 @@ class Look(PageTest):
             self.skipTest(f"{model} is not there")
         page = Path(self.folder.name) / "stories.html"
         text = "Once upon a time, there was a little girl named Lily. She"
-        subprocess.run([PROGRAM, "look", model, text, "--generate", "12", "--num-beams", "3",
-                        "--html", page], check=True)
+        subprocess.run(
+            [PROGRAM, "look", model, text, "--generate", "12", "--num-beams", "3", "--html", page],
+            check=True,
+        )
         meta, _ = page_file.read_page(page)
         self.browser.size(1080, 720)
         self.browser.open(page)
         self.browser.wait("document.querySelector('.thumb canvas[data-drawn]')")
         self.picture("explorer-model")
-        for view, ready in (("head/attention=decoder.1.self_attention&head=4&token=1&query=20", ".ranking li"),
-                            ("matrix/attention=decoder.1.self_attention&head=4&query=20&key=18", "canvas[data-ready]"),
-                            ("step/attention=decoder.2.self_attention&head=1", ".verdict.agrees"),
-                            ("generation", ".tree .rank"), ("lens", ".lens td"), ("anatomy", ".part")):
+        for view, ready in (
+            ("head/attention=decoder.1.self_attention&head=4&token=1&query=20", ".ranking li"),
+            (
+                "matrix/attention=decoder.1.self_attention&head=4&query=20&key=18",
+                "canvas[data-ready]",
+            ),
+            ("step/attention=decoder.2.self_attention&head=1", ".verdict.agrees"),
+            ("generation", ".tree .rank"),
+            ("lens", ".lens td"),
+            ("anatomy", ".part"),
+        ):
             self.browser.run(f"location.hash = '#{view}'")
             self.browser.wait(f"document.querySelector('{ready}')")
             self.picture(f"explorer-{view.split('/')[0]}")
