@@ -165,7 +165,7 @@ class Look(PageTest):
         self.browser.wait("document.querySelector('.thumb canvas[data-drawn]')")
         self.picture("explorer-model")
         for view, ready in (
-            ("head/attention=decoder.1.self_attention&head=4&token=1&query=20", ".ranking li"),
+            ("head/attention=decoder.1.self_attention&head=0", ".ranking li"),
             (
                 "matrix/attention=decoder.1.self_attention&head=4&query=20&key=18",
                 "canvas[data-ready]",

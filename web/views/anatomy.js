@@ -88,7 +88,7 @@ function partRow({ name, parameters, bytes }, total, weights) {
         'span',
         { class: 'part-name' },
         layer < 0
-          ? NAMES[name] ?? name
+          ? NAMES[name] ?? name.replaceAll('.', ' ')
           : NAMES[part] ?? part.replace('_', ' ').replace(/^norm/, 'Norm'),
       ),
       el('span', { class: 'shape' }, shapesOf(own)),

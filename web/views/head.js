@@ -1,7 +1,7 @@
 // Tokens joined by lines: each query on the left, what it looks at on the right.
 import { headsOf } from '../capture.js';
 import { inkOn, weightColour } from '../colour.js';
-import { choice, el, fitCanvas, onceAFrame } from '../dom.js';
+import { all, choice, el, fitCanvas, onceAFrame } from '../dom.js';
 import { picker, placeOf } from '../picker.js';
 import { within } from '../store.js';
 import { number, tokenText, visible } from '../text.js';
@@ -131,7 +131,19 @@ class HeadView {
       colour: colours[inside.indexOf(heads[index]) % colours.length],
     }));
     this.pinned = state.token ? { side: 'query', index: Number(state.query) } : null;
+    this.#reveal();
     this.#refresh();
+  }
+
+  /** Scrolls to the token that is kept, where it is out of sight. */
+  #reveal() {
+    const kept = this.pinned &&
+      all(this.columns, `.query button[data-index="${this.pinned.index}"]`)[0];
+    if (!kept) return;
+    const [row, box] = [kept.getBoundingClientRect(), this.scroller.getBoundingClientRect()];
+    if (row.top < box.top || row.bottom > box.bottom) {
+      this.scroller.scrollTop += row.top - box.top - box.height / 2;
+    }
   }
 
   #controls(attention, state) {
