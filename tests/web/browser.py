@@ -91,7 +91,11 @@ class Browser:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait()
+        try:
+            self.process.wait(self.timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         os.close(self.command)
         os.close(self.answer)
         self.profile.cleanup()

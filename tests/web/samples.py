@@ -13,10 +13,7 @@ from pathlib import Path
 
 import page_file
 
-WORDS = (
-    "The glass house stood at the edge of the lake , and everyone who passed by could see "
-    "through it . The glass was clear"
-).split()
+WORDS = ["The", "glass", "house", "stood", "at", "the", "edge", "of", "the", "lake", ",", "and", "everyone", "who", "passed", "by", "could", "see", "through", "it", ".", "The", "glass", "was", "clear"]
 SOURCE = ["Two", " young", " men", " are", " outside", " near", " many", " bush", "es", ".", "</s>"]
 TARGET = [
     "<s>",

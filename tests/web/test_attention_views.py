@@ -3,8 +3,8 @@
 import json
 import unittest
 
-from support import WEIGHT_ERROR, PageTest, Weights, number
 from samples import WORDS
+from support import WEIGHT_ERROR, PageTest, Weights
 
 LAYER = "decoder.2.self_attention"
 

@@ -3,7 +3,7 @@
 import math
 import unittest
 
-from samples import TARGET, softmax
+from samples import softmax
 from support import WEIGHT_ERROR, PageTest, Weights, number
 
 STEPPED = "decoder.0.self_attention"

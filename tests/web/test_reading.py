@@ -1,6 +1,5 @@
 """The page for every reader: addresses, keys, phones, the dark, hostile text, thousands of tokens."""
 
-import json
 import unittest
 from pathlib import Path
 
@@ -208,6 +207,9 @@ class Long(PageTest):
         self.browser.open(path, "#matrix/query=3000&key=2936")
         self.browser.wait("document.querySelector('.stage canvas')?.dataset.ready")
         self.assertTrue(self.browser.text(".reading-line").endswith("0.20000"))
+        self.assertIn("0.5000 +", self.browser.texts(".ticks span"))  # Colours are stretched.
+        self.browser.choose("Colours", "plain")
+        self.assertEqual(self.browser.texts(".ticks span")[-1], "1")
         self.browser.run("document.querySelector('.stage canvas').focus()")
         for _ in range(9):
             self.browser.press("+")

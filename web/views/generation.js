@@ -1,16 +1,10 @@
 // The tokens that were produced, what else was likely, and every path of the search.
 import { inkOn, weightColour } from '../colour.js';
-import { all, el } from '../dom.js';
+import { all, bar, el } from '../dom.js';
 import { within } from '../store.js';
 import { number, percent, tokenText, visible } from '../text.js';
 
 const FATES = { kept: ['●', 'went on'], finished: ['✓', 'finished'], dropped: ['×', 'dropped'] };
-
-function bar(share) {
-  const item = el('i', { class: 'bar' });
-  item.style.setProperty('--share', String(share));
-  return item;
-}
 
 /** The tokens in a row, shaded by their probability. */
 function tokenLine({ store, palette }, tokens, chosen) {

@@ -1,7 +1,7 @@
 // Tokens joined by lines: each query on the left, what it looks at on the right.
 import { headsOf } from '../capture.js';
 import { inkOn, weightColour } from '../colour.js';
-import { all, choice, el, fitCanvas, onceAFrame } from '../dom.js';
+import { all, bar, choice, el, fitCanvas, onceAFrame } from '../dom.js';
 import { picker, placeOf } from '../picker.js';
 import { within } from '../store.js';
 import { number, tokenText, visible } from '../text.js';
@@ -292,11 +292,6 @@ class HeadView {
         .sort((a, b) => b.weight - a.weight || a.index - b.index).slice(0, STRONGEST)
       : [];
     const token = this.sides[from.side].tokens[from.index];
-    const bar = (weight) => {
-      const item = el('i', { class: 'bar' });
-      item.style.setProperty('--share', String(weight));
-      return item;
-    };
     this.details.replaceChildren(
       el(
         'p',

@@ -1,7 +1,8 @@
 // All layers × heads, small.
 import { headsOf } from '../capture.js';
 import { css } from '../colour.js';
-import { all, choice, el } from '../dom.js';
+import { all, bar, choice, el } from '../dom.js';
+import { LONG } from '../head_map.js';
 import { number, percent, tokenText } from '../text.js';
 
 const MEASURES = {
@@ -30,12 +31,9 @@ async function drawThumb(canvas, map, palette) {
   canvas.height = ratio >= 1 ? Math.max(1, Math.round(size / ratio)) : size;
   const context = canvas.getContext('2d');
   const image = context.createImageData(canvas.width, canvas.height);
-  map.paint(
-    image,
-    { top: 0, left: 0, height: map.rows, width: map.columns },
-    palette.weights,
-    'max',
-  );
+  const whole = { top: 0, left: 0, height: map.rows, width: map.columns };
+  const gain = map.columns > LONG ? map.stretch : 1;
+  map.paint(image, whole, palette.weights, 'max', gain);
   context.putImageData(image, 0, 0);
 }
 
@@ -115,11 +113,9 @@ function showMeasure(root, capture, name) {
     const value = values[
       kept?.length && values.length === kept.length ? kept.indexOf(Number(head)) : Number(head)
     ];
-    const bar = el('i', { class: 'bar' });
-    bar.style.setProperty('--share', String((value ?? 0) / most));
     button.querySelector('.measure').replaceChildren(
       ...(name && value !== undefined && value !== null
-        ? [bar, el('b', {}, number(value, 2))]
+        ? [bar(value / most), el('b', {}, number(value, 2))]
         : []),
     );
   }

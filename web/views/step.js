@@ -1,6 +1,6 @@
 // One query through the equations, with its numbers.
 import { headsOf } from '../capture.js';
-import { choice, el } from '../dom.js';
+import { bar, choice, el } from '../dom.js';
 import { largestDifference } from '../equations.js';
 import { picker } from '../picker.js';
 import { concatenation, layerSteps, queryThroughHead } from '../steps.js';
@@ -53,12 +53,6 @@ function queryChoice({ capture, store }, attention) {
   );
 }
 
-function weightBar(weight) {
-  const bar = el('i', { class: 'bar' });
-  bar.style.setProperty('--share', String(weight));
-  return bar;
-}
-
 /** What the scores are multiplied by. */
 function factorOf({ scale, size }) {
   return Math.abs(scale * Math.sqrt(size) - 1) < 1e-6 ? '÷ √d' : `× ${number(scale, 3)}`;
@@ -93,7 +87,7 @@ function scoreTable(context, work, tokens) {
       el(
         'td',
         { class: 'weighed' },
-        weightBar(work.weights[j]),
+        bar(work.weights[j]),
         el('b', {}, number(work.weights[j], 4)),
       ),
       el('td', { class: 'captured' }, number(work.captured[j], 4)),
