@@ -136,6 +136,7 @@ class TranslationView(PageTest):
             self.near(a, b, 2 * WEIGHT_ERROR)
 
     def test_three_attentions(self):
+        self.browser.size(960, 640)
         _, tensors = self.open("translation", "#translation/output=3")
         weights = {
             kind: Weights(tensors, kind)
@@ -200,6 +201,7 @@ class VisionView(PageTest):
         self.browser.frame()
 
     def test_rollout_and_heads(self):
+        self.browser.size(960, 640)
         _, tensors = self.open("vision", "#vision")
         self.ready()
         self.picture("explorer-vision")
