@@ -90,10 +90,11 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
         try:
+            self.session = None
+            self.send("Browser.close")  # Ends its helpers too, which write to the profile.
             self.process.wait(self.timeout)
-        except subprocess.TimeoutExpired:
+        except (OSError, RuntimeError, subprocess.TimeoutExpired):
             self.process.kill()
             self.process.wait()
         os.close(self.command)
