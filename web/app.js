@@ -4,7 +4,7 @@ import { paletteFor } from './colour.js';
 import { el } from './dom.js';
 import { openHelp } from './help.js';
 import { stepHead, stepLayer } from './picker.js';
-import { Store } from './store.js';
+import { Store, within } from './store.js';
 import { grouped, rounded, tokenText } from './text.js';
 import { Theme } from './theme.js';
 import { Tooltip } from './tooltip.js';
@@ -59,10 +59,8 @@ function completer(capture, views) {
       ? state.head
       : String(heads[0]);
     const count = capture.tokens(attention.queries).length;
-    const wanted = Number(state.query ?? NaN);
-    const query = wanted >= 0 && wanted < count
-      ? Math.floor(wanted)
-      : capture.meta.steps?.row?.[attention.queries] ?? 0;
+    const followed = capture.meta.steps?.row?.[attention.queries] ?? 0;
+    const query = within(state.query, count, followed);
     return { ...state, view, attention: attention.name, head, query: String(query) };
   };
 }

@@ -1,8 +1,8 @@
 // Colours for numbers. Lightness rises or falls evenly along each scale (in OKLab, which is made so
 // that equal steps look equal), so that they are read without seeing hue.
 
-/** @param {number} l @param {number} c @param {number} h OKLCH, hue in degrees @returns {number[]} sRGB bytes */
-function fromOklch(l, c, h) {
+/** @param {number[]} oklch hue in degrees @returns {number[]} sRGB bytes */
+function fromOklch([l, c, h]) {
   const a = c * Math.cos((h * Math.PI) / 180);
   const b = c * Math.sin((h * Math.PI) / 180);
   const long = (l + 0.3963377774 * a + 0.2158037573 * b) ** 3;
@@ -22,7 +22,7 @@ function fromOklch(l, c, h) {
 function table(at) {
   const pixels = new Uint32Array(256);
   const bytes = new Uint8Array(pixels.buffer);
-  for (let i = 0; i < 256; ++i) bytes.set([...fromOklch(...at(i / 255)), 255], 4 * i);
+  for (let i = 0; i < 256; ++i) bytes.set([...fromOklch(at(i / 255)), 255], 4 * i);
   return pixels;
 }
 

@@ -32,6 +32,18 @@ export function svg(tag, properties = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), properties, children);
 }
 
+/** A bar that is filled to a share of its width. @param {number} share in [0, 1] */
+export function bar(share) {
+  const item = el('i', { class: 'bar' });
+  item.style.setProperty('--share', String(share));
+  return item;
+}
+
+/** What a selector finds, as elements of HTML. @returns {HTMLElement[]} */
+export function all(root, selector) {
+  return [...root.querySelectorAll(selector)];
+}
+
 /**
  * Gives a canvas as many pixels as the screen has under it, and a context measured in CSS pixels.
  * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height  CSS pixels

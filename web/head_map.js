@@ -6,6 +6,8 @@ import { codeOf, pause, weightOf } from './codec.js';
 /** @typedef {'max' | 'mean'} Summary  what a pixel shows of the cells under it */
 /** @typedef {{rows: number, columns: number, codes: Uint16Array}} Level */
 
+/** From so many keys on, colours are stretched unless the reader says otherwise. */
+export const LONG = 256;
 const SLICE = 1 << 21; // cells reduced before the browser may answer
 
 /** Half as many rows and columns. @param {Level} level @param {Summary} summary @returns {Promise<Level>} */
@@ -37,6 +39,7 @@ async function halve({ rows, columns, codes }, summary) {
 export class HeadMap {
   /** @type {Partial<Record<Summary, Level[]>>} */
   #levels = {};
+  #stretch = 0; // 0 until it is asked for
 
   /** @param {number} rows queries @param {number} columns keys @param {Uint16Array} codes */
   constructor(rows, columns, codes) {
@@ -66,12 +69,30 @@ export class HeadMap {
     this.#levels[summary] = levels;
   }
 
+  /** What brings all but the strongest hundredth of the cells into the scale: the longer a text, the
+   * less there is for each token of it. */
+  get stretch() {
+    if (this.#stretch) return this.#stretch;
+    const counts = new Uint32Array(65536);
+    let seen = 0;
+    const step = Math.max(1, Math.floor(this.codes.length / 1e6)) | 1;
+    for (let i = 0; i < this.codes.length; i += step) {
+      counts[this.codes[i]] += 1;
+      seen += this.codes[i] > 0 ? 1 : 0;
+    }
+    let code = 65535;
+    for (let above = counts[code]; code > 1 && above < seen / 100; above += counts[code]) code -= 1;
+    this.#stretch = 65535 / code;
+    return this.#stretch;
+  }
+
   /**
    * Draws the cells [top, top + height) × [left, left + width), fractions included, over an image.
    * @param {ImageData} image @param {{top: number, left: number, height: number, width: number}} part
    * @param {Uint32Array} scale @param {Summary} summary prepared before
+   * @param {number} gain what codes are multiplied by, to stretch the colours
    */
-  paint(image, part, scale, summary) {
+  paint(image, part, scale, summary, gain = 1) {
     const cells = Math.min(part.height / image.height, part.width / image.width);
     const levels = this.#levels[summary];
     const depth = Math.max(0, Math.min(levels.length - 1, Math.floor(Math.log2(cells))));
@@ -86,16 +107,9 @@ export class HeadMap {
         continue;
       }
       for (let x = 0; x < image.width; ++x) {
-        pixels[y * image.width + x] = scale[
-          summarise(
-            level,
-            summary,
-            down[2 * y],
-            down[2 * y + 1],
-            across[2 * x],
-            across[2 * x + 1],
-          ) >> 8
-        ];
+        const [top, bottom] = [down[2 * y], down[2 * y + 1]];
+        const code = summarise(level, summary, top, bottom, across[2 * x], across[2 * x + 1]);
+        pixels[y * image.width + x] = scale[Math.min(255, (code * gain) >> 8)];
       }
     }
   }

@@ -33,12 +33,13 @@ export function stepHead(context, step) {
 }
 
 function stepper(label, keys, options, value, choose, step) {
-  const at = options.findIndex(([option]) => option === value);
+  const places = options.map(([option]) => option).filter((option) => option !== 'mean');
+  const at = places.indexOf(value);
   const button = (move, sign, key) =>
     el('button', {
       type: 'button',
       class: 'step',
-      disabled: !options[at + move],
+      disabled: at < 0 || !places[at + move],
       title: `${move < 0 ? 'Previous' : 'Next'} ${label.toLowerCase()} (${key})`,
       'aria-label': `${move < 0 ? 'Previous' : 'Next'} ${label.toLowerCase()}`,
       onclick: () => step(move),

@@ -3,6 +3,7 @@ import { attend, dot, scaleOf, weightedSum } from './equations.js';
 
 /** @typedef {import('./capture.js').Attention} Attention */
 
+const FEED_FORWARD = ['up', 'gate', 'hidden', 'output'];
 const WORDS = {
   norm: [
     'Norm',
@@ -12,9 +13,11 @@ const WORDS = {
     'Residual',
     'What came in plus what was added to it: the stream that runs through all layers.',
   ],
+  'feed_forward.up': ['Feed-forward, up', 'The vector widened, before the activation.'],
+  'feed_forward.gate': ['Feed-forward, gate', 'A second widening that lets the first through.'],
   'feed_forward.hidden': [
     'Feed-forward, hidden',
-    'The vector widened and passed through the activation; each number is a feature that fires or not.',
+    'After the activation: each number is a feature that fires or not.',
   ],
   'feed_forward.output': ['Feed-forward, output', 'Back to the width of the model.'],
   'self_attention.output': ['Self-attention', 'What self-attention adds.'],
@@ -37,10 +40,11 @@ export function layerSteps(capture, attention) {
   const layer = attention.name.slice(0, attention.name.lastIndexOf('.'));
   const crossed = capture.meta.attentions.some(({ name }) => name === `${layer}.cross_attention`);
   const first = normsFirst(capture, attention.queries);
-  const parts = [['self_attention.output'], ...(crossed ? [['cross_attention.output']] : []), [
-    'feed_forward.hidden',
-    'feed_forward.output',
-  ]];
+  const parts = [
+    ['self_attention.output'],
+    ...(crossed ? [['cross_attention.output']] : []),
+    FEED_FORWARD.map((step) => `feed_forward.${step}`),
+  ];
   const all = parts.flatMap((
     part,
     i,
@@ -59,7 +63,7 @@ export function layerSteps(capture, attention) {
 }
 
 /** Rows of a [heads, tokens, size] tensor. @param {import('./source.js').Tensor} tensor */
-function rowsOf({ shape: [heads, tokens, size], values }, head) {
+function rowsOf({ shape: [, tokens, size], values }, head) {
   return (token) =>
     values.subarray((head * tokens + token) * size, (head * tokens + token + 1) * size);
 }

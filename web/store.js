@@ -3,6 +3,12 @@
 
 /** @typedef {Record<string, string>} State  `view` and what it shows */
 
+/** A whole number below `count` in an address, or what stands for it. @param {string | undefined} text */
+export function within(text, count, otherwise) {
+  const value = Number(text ?? NaN);
+  return Number.isInteger(value) && value >= 0 && value < count ? value : otherwise;
+}
+
 /** @param {string} hash @returns {State} */
 function parse(hash) {
   const [view, rest = ''] = hash.replace(/^#/, '').split('/');

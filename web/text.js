@@ -61,11 +61,10 @@ export function grouped(count) {
 
 /** 123456789 → "123 M". @param {number} count */
 export function rounded(count) {
-  const units = [[1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'k']];
-  const unit = units.find(([size]) => count >= size);
-  if (!unit) return String(count);
-  const value = count / unit[0];
-  return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${unit[1]}`;
+  const power = count < 1000 ? 0 : Math.min(4, Math.floor(Math.log10(count) / 3));
+  if (power === 0) return String(count);
+  const value = count / 1000 ** power;
+  return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${'kMBT'[power - 1]}`;
 }
 
 /** 1234567 → "1.18 MiB". @param {number} bytes */

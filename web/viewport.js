@@ -24,9 +24,8 @@ export class Viewport {
     canvas.addEventListener('wheel', (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener('pointerdown', (event) => this.#down(event));
     canvas.addEventListener('pointermove', (event) => this.#move(event));
-    for (const name of ['pointerup', 'pointercancel']) {
-      canvas.addEventListener(name, (event) => this.#pointers.delete(event.pointerId));
-    }
+    canvas.addEventListener('pointerup', (event) => this.#pointers.delete(event.pointerId));
+    canvas.addEventListener('pointercancel', (event) => this.#pointers.delete(event.pointerId));
     canvas.addEventListener('pointerleave', () => listeners.pointed(null, null));
     canvas.addEventListener(
       'click',

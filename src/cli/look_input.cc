@@ -63,8 +63,9 @@ Report::Side side_of(const std::vector<int64_t>& ids, const std::optional<Tokeni
   return side;
 }
 
-Tensor row_of(const std::vector<int64_t>& ids) {
-  return from_vector(ids, {1, static_cast<int64_t>(ids.size())});
+Tensor row_of(const Model& model, const std::vector<int64_t>& ids) {
+  return from_vector(ids, {1, static_cast<int64_t>(ids.size())},
+                     model.transformer().options().device);
 }
 
 LookInput picture_input(const Model& model, const std::filesystem::path& path,
@@ -127,16 +128,16 @@ class TextSubject {
     Report::Side& side = look.sides[spec_.encoder ? "encoder" : "decoder"];
     if (!arguments_.ids.empty()) {
       const std::vector<int64_t> ids = ids_from(arguments_.ids, "--ids");
-      look.input.input_ids = row_of(ids);
+      look.input.input_ids = row_of(model_, ids);
       side = side_of(ids, source_);
       return;
     }
     require<ValueError>(!arguments_.input.empty(), "look: expected a text or --ids, found neither");
     const std::string text = texts_from({arguments_.input}).front();
     const Encoding encoding = encode_for(model_, *source_, {text}, {}).front();
-    look.input.input_ids = row_of(encoding.ids);
+    look.input.input_ids = row_of(model_, encoding.ids);
     if (spec_.tokens && spec_.tokens->types > 0)
-      look.input.token_type_ids = row_of(encoding.type_ids);
+      look.input.token_type_ids = row_of(model_, encoding.type_ids);
     side = side_of(encoding, text, *source_);
   }
 
@@ -167,7 +168,7 @@ class TextSubject {
   // The decoder reads `before` and `said`, of which all from `first` on was said.
   void show_said(LookInput& look, TokenIds before, const TokenIds& said, int64_t first) const {
     before.insert(before.end(), said.begin(), said.end());
-    (spec_.encoder ? look.input.decoder_input_ids : look.input.input_ids) = row_of(before);
+    (spec_.encoder ? look.input.decoder_input_ids : look.input.input_ids) = row_of(model_, before);
     look.sides["decoder"] = side_of(before, target_);
     look.said_from = first;
   }
@@ -207,12 +208,13 @@ class TextSubject {
 }  // namespace
 
 void LookArguments::add_to(CLI::App& command) {
-  command.add_option("INPUT", input, "a text, or a PNG or JPEG file for a vision model");
-  command.add_option(
+  CLI::Option* text =
+      command.add_option("INPUT", input, "a text, or a PNG or JPEG file for a vision model");
+  CLI::Option* said = command.add_option(
       "--target", target,
       "what an encoder-decoder is shown to have said; its own translation unless given");
-  command.add_option("--ids", ids, "token ids in place of the text: '[1,2,3]'");
-  command.add_option("--target-ids", target_ids, "what the decoder reads, as ids");
+  command.add_option("--ids", ids, "token ids in place of the text: '[1,2,3]'")->excludes(text);
+  command.add_option("--target-ids", target_ids, "what the decoder reads, as ids")->excludes(said);
   command
       .add_option("--generate", generate,
                   "let the model say so many tokens more, and look at these too")

@@ -205,9 +205,7 @@ class View {
         line(
             fmt::format("  {} {}", fitted(attention.name, name), cells(attention, first, columns)));
     }
-    line(
-        terminal_.faint("  p looks at the previous token, i behind an earlier occurrence of the "
-                        "same, c at the first"));
+    line(terminal_.faint("  p: on the previous token · i: induction · c: on the first"));
   }
 
   std::string cells(const Report::Attention& attention, int64_t first, int64_t columns) const {

@@ -98,9 +98,9 @@ std::string pooled_view(const HeatMap& map, const Terminal& terminal) {
   const auto weight = [&](int64_t row, int64_t column) {
     return values[static_cast<size_t>(row * columns + column)];
   };
-  std::string text = terminal.faint(
-      fmt::format("  {} queries (down) × {} keys (across); a cell is the largest weight within\n",
-                  map.weights.size(0), map.weights.size(1)));
+  const std::string sizes = fmt::format("  {} queries × {} keys; a cell is the largest within",
+                                        map.weights.size(0), map.weights.size(1));
+  std::string text = terminal.faint(fitted(sizes, terminal.width)) + "\n";
   if (terminal.coloured())
     return text + half_blocks(rows, columns, terminal, [&](int64_t row, int64_t column) {
              return weight_colour(weight(row, column), true);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/parallel.h"
 #include "glassformer/ops/copy.h"
 #include "tensor/shape_format.h"
 
@@ -39,8 +40,8 @@ double sum_of(std::span<const float> row) {
 // The mean of measure(query, row) over the rows that attend to something and that `counts` admits.
 template <class Counts, class Measure>
 std::vector<double> means(const Rows& rows, const Counts& counts, const Measure& measure) {
-  std::vector<double> result;
-  for (int64_t head = 0; head < rows.heads(); ++head) {
+  std::vector<double> result(static_cast<size_t>(rows.heads()));
+  parallel_tasks(rows.heads(), [&](int64_t head) {
     double sum = 0;
     int64_t count = 0;
     for (int64_t query = 0; query < rows.queries(); ++query) {
@@ -49,9 +50,9 @@ std::vector<double> means(const Rows& rows, const Counts& counts, const Measure&
       sum += measure(query, row);
       ++count;
     }
-    result.push_back(count > 0 ? sum / static_cast<double>(count)
-                               : std::numeric_limits<double>::quiet_NaN());
-  }
+    result[static_cast<size_t>(head)] =
+        count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+  });
   return result;
 }
 

@@ -12,6 +12,9 @@
 namespace glassformer {
 namespace {
 
+// A weight that is computed in float32 may come out a little above 1.
+constexpr float kRounding = 1e-5F;
+
 // The largest power of two that is not above any finite magnitude's maximum.
 float scale_of(const std::vector<float>& values) {
   float most = 0;
@@ -24,13 +27,14 @@ float scale_of(const std::vector<float>& values) {
 
 PageCodes page_codes(const Tensor& tensor, bool unit) {
   const std::vector<float> values = tensor.to_vector<float>();
-  const auto share = [](float value) { return value >= 0 && value <= 1; };
+  const auto share = [](float value) { return value >= 0 && value <= 1 + kRounding; };
   PageCodes result;
   result.codes.resize(values.size());
   if (unit && std::all_of(values.begin(), values.end(), share)) {
     result.type = PageCodes::Type::kRoot;
     std::transform(values.begin(), values.end(), result.codes.begin(), [](float value) {
-      return static_cast<uint16_t>(std::lround(std::sqrt(static_cast<double>(value)) * 65535));
+      const double root = std::sqrt(std::min(1.0, static_cast<double>(value)));
+      return static_cast<uint16_t>(std::lround(root * 65535));
     });
   } else {
     result.scale = scale_of(values);

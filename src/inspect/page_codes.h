@@ -11,7 +11,7 @@ namespace glassformer {
 // A tensor as the page holds it: 16 bits a number. web/codec.js reads them.
 struct PageCodes {
   enum class Type : uint8_t {
-    kRoot,  // of a number in [0, 1]: 65535 times its square root, rounded
+    kRoot,  // of a number in [0, 1], within rounding: 65535 times its square root
     kHalf   // a float16, to be multiplied by `scale`
   };
   Type type = Type::kHalf;

@@ -19,6 +19,14 @@ FeedForward::FeedForward(const Weights& weights, const FeedForwardSpec& spec)
 }
 
 Tensor FeedForward::hidden(const Tensor& x, const Context& context) const {
+  if (replaces(context, place_, "up") || (gate_ && replaces(context, place_, "gate"))) {
+    const Tensor up = probed(context, place_, "up", up_(x, {}, context));
+    if (!gate_) return activate(up, spec_.activation);
+    const Tensor gate = probed(context, place_, "gate", (*gate_)(x, {}, context));
+    return gated(gate, up, spec_.activation);
+  }
+  read_beside(context, place_, "up", up_, x);
+  if (gate_) read_beside(context, place_, "gate", *gate_, x);
   if (!gate_) return up_(x, {.activation = spec_.activation}, context);
   if (gate_up_ && !needs_grad(x)) return gated_packed((*gate_up_)(x), spec_.activation);
   return gated((*gate_)(x, {}, context), up_(x, {}, context), spec_.activation);

@@ -38,18 +38,24 @@ Tensor asked_for(const ProbeWish& wish, const Tensor& x) {
   return selected(selected(x, 1, wish.heads), 2, wish.rows);
 }
 
+void read_beside(const Context& context, const std::string& place, const char* name,
+                 const Linear& linear, const Tensor& x) {
+  if (context.probe == nullptr) return;
+  const std::string full = step_name(place, name);
+  if (context.probe->wish(full).kind == ProbeWish::Kind::kRead)
+    context.probe->read(full, linear(x));
+}
+
 Tensor add_projected(const Context& context, const std::string& place, const Linear& linear,
                      const Tensor& x, const Tensor& residual, double dropout) {
   const bool drops = context.random != nullptr && (dropout > 0 || linear.drops());
-  ProbeWish::Kind wish = ProbeWish::Kind::kNothing;
-  if (context.probe != nullptr) wish = context.probe->wish(step_name(place, "output")).kind;
-  if (!residual.defined() || drops || wish == ProbeWish::Kind::kReplace) {
+  if (!residual.defined() || drops || replaces(context, place, "output")) {
     const Tensor y =
         dropped(context, dropout, probed(context, place, "output", linear(x, {}, context)));
     return residual.defined() ? residual + y : y;
   }
   // Reading must not change how the sum is rounded, so the fused layer runs all the same.
-  if (wish == ProbeWish::Kind::kRead) context.probe->read(step_name(place, "output"), linear(x));
+  read_beside(context, place, "output", linear, x);
   return linear(x, {.residual = residual});
 }
 

@@ -22,6 +22,10 @@ Tensor selected(const Tensor& x, int axis, const std::vector<int64_t>& ids);
 // Of a step inside an attention, [batch, heads, queries, keys], what the wish asks for.
 Tensor asked_for(const ProbeWish& wish, const Tensor& x);
 
+// Where the probe wishes to read what a linear layer gives inside a fused one: computes it beside.
+void read_beside(const Context& context, const std::string& place, const char* name,
+                 const Linear& linear, const Tensor& x);
+
 // residual + dropout(linear(x)), with the linear layer's result probed as `place`.output. In one
 // pass over the result where nothing is dropped or replaced. An undefined residual adds nothing.
 Tensor add_projected(const Context& context, const std::string& place, const Linear& linear,

@@ -114,6 +114,7 @@ TEST(RealWeights, EveryStepOfGptNanoSortIsWhatPyTorchRecorded) {
       {"yProj", "decoder.0.self_attention.output"},
       {"attnResid", "decoder.0.residual_1"},
       {"ln2", "decoder.0.norm_2"},
+      {"fc", "decoder.0.feed_forward.up"},
       {"gelu", "decoder.0.feed_forward.hidden"},
       {"mlp", "decoder.0.feed_forward.output"},
       {"mlpResid", "decoder.0.residual_2"},
@@ -128,9 +129,20 @@ TEST(RealWeights, EveryStepOfGptNanoSortIsWhatPyTorchRecorded) {
     // measured: at most 2e-6 of numbers up to 20
     EXPECT_THAT(found, ::testing::Pointwise(::testing::FloatNear(2e-5F), expected)) << theirs;
   }
-  EXPECT_THAT(softmax(capture.value("logits")).to_vector<float>(),
-              ::testing::Pointwise(::testing::FloatNear(1e-6F),
-                                   tensor_of(partials["probs"]).to_vector<float>()));
+  const auto near = [&](const Tensor& found, const char* theirs, float tolerance) {
+    EXPECT_THAT(found.to_vector<float>(),
+                ::testing::Pointwise(::testing::FloatNear(tolerance),
+                                     tensor_of(partials[theirs]).to_vector<float>()))
+        << theirs;
+  };
+  // What is no step of ours follows from those that are.
+  near(capture.value("embedding") - capture.value("positions"), "tok_emb", 1e-6F);
+  std::vector<Tensor> joined;
+  for (const char* step : {"query", "key", "value"})
+    joined.push_back(flatten(
+        transpose(capture.value(std::string("decoder.0.self_attention.") + step), 1, 2), 2));
+  near(concatenate(joined, 2), "qkv", 2e-5F);
+  near(softmax(capture.value("logits")), "probs", 1e-6F);
 }
 
 // 200 sentences and what sentence-transformers makes of them (tools/fixtures/minilm.py). The model

@@ -14,12 +14,31 @@ from pathlib import Path
 
 # Debian's name, and what others call it.
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--mute-audio",
-         "--no-first-run", "--disable-extensions", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--force-color-profile=srgb",
-         "--disable-dev-shm-usage", "--remote-debugging-pipe"]
-KEYS = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
-        "ArrowDown": 40, "Tab": 9, " ": 32}
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--no-first-run",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--force-color-profile=srgb",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+]
+KEYS = {
+    "Enter": 13,
+    "Escape": 27,
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+    "Tab": 9,
+    " ": 32,
+}
 
 
 class Browser:
@@ -32,12 +51,14 @@ class Browser:
         self.timeout = timeout
         self.numbers = itertools.count(1)
         self.events, self.buffer = [], b""
-        self.profile = tempfile.TemporaryDirectory(prefix="glassformer-web-",
-                                                   ignore_cleanup_errors=True)
+        self.profile = tempfile.TemporaryDirectory(
+            prefix="glassformer-web-", ignore_cleanup_errors=True
+        )
         self._start(program)
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.send("Target.attachToTarget", targetId=target,
-                                 flatten=True)["sessionId"]
+        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
 
@@ -49,14 +70,19 @@ class Browser:
 
         def wire():
             # Copies out of the way first: the pipes may themselves be 3 or 4.
-            reading, writing = (fcntl.fcntl(pipe, fcntl.F_DUPFD, 10)
-                                for pipe in (command_read, answer_write))
+            reading, writing = (
+                fcntl.fcntl(pipe, fcntl.F_DUPFD, 10) for pipe in (command_read, answer_write)
+            )
             os.dup2(reading, 3)
             os.dup2(writing, 4)
 
         self.process = subprocess.Popen(
             [program, *FLAGS, f"--user-data-dir={self.profile.name}", "about:blank"],
-            preexec_fn=wire, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            preexec_fn=wire,
+            close_fds=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(command_read)
         os.close(answer_write)
 
@@ -64,8 +90,13 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
+        try:
+            self.session = None
+            self.send("Browser.close")  # Ends its helpers too, which write to the profile.
+            self.process.wait(self.timeout)
+        except (OSError, RuntimeError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
         os.close(self.command)
         os.close(self.answer)
         self.profile.cleanup()
@@ -89,7 +120,7 @@ class Browser:
             message["sessionId"] = self.session
         data = json.dumps(message).encode() + b"\0"
         while data:
-            data = data[os.write(self.command, data):]
+            data = data[os.write(self.command, data) :]
         deadline = time.monotonic() + self.timeout
         while True:
             answer = self._receive(deadline)
@@ -114,12 +145,19 @@ class Browser:
     # --- what a reader does ---
 
     def size(self, width, height, scale=1, phone=False):
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                  deviceScaleFactor=scale, mobile=phone)
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=phone,
+        )
 
     def prefer(self, scheme):
-        self.send("Emulation.setEmulatedMedia",
-                  features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.send(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
 
     def open(self, path, address=""):
         self.events.clear()
@@ -131,8 +169,13 @@ class Browser:
 
     def run(self, script):
         """The value of an expression in the page; promises are waited for."""
-        result = self.send("Runtime.evaluate", expression=script, awaitPromise=True,
-                           returnByValue=True, userGesture=True)
+        result = self.send(
+            "Runtime.evaluate",
+            expression=script,
+            awaitPromise=True,
+            returnByValue=True,
+            userGesture=True,
+        )
         if "exceptionDetails" in result:
             details = result["exceptionDetails"]
             raise RuntimeError(details.get("exception", {}).get("description", details["text"]))
@@ -155,20 +198,24 @@ class Browser:
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def texts(self, selector):
-        return self.run(f"[...document.querySelectorAll({json.dumps(selector)})]"
-                        ".map(e => e.textContent)")
+        return self.run(
+            f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)"
+        )
 
     def text(self, selector):
-        found = self.wait(f"document.querySelector({json.dumps(selector)})"
-                          " && [document.querySelector(" + json.dumps(selector) + ").textContent]")
+        found = self.wait(
+            f"document.querySelector({json.dumps(selector)})"
+            " && [document.querySelector(" + json.dumps(selector) + ").textContent]"
+        )
         return found[0]
 
     def middle(self, selector):
-        box = self.wait("(() => { const e = document.querySelector(%s); if (!e) return null;"
-                        " e.scrollIntoView({block: 'center', inline: 'center'});"
-                        " const b = e.getBoundingClientRect();"
-                        " return [b.left + b.width / 2, b.top + b.height / 2]; })()"
-                        % json.dumps(selector))
+        box = self.wait(
+            "(() => { const e = document.querySelector(%s); if (!e) return null;"
+            " e.scrollIntoView({block: 'center', inline: 'center'});"
+            " const b = e.getBoundingClientRect();"
+            " return [b.left + b.width / 2, b.top + b.height / 2]; })()" % json.dumps(selector)
+        )
         return box
 
     def mouse(self, kind, x, y, **more):
@@ -197,13 +244,15 @@ class Browser:
 
     def choose(self, label, value):
         """Picks an option of the list with that label."""
-        self.run("(() => { const s = document.querySelector('select[aria-label=\"%s\"]');"
-                 " s.value = %s; s.dispatchEvent(new Event('change', {bubbles: true})); })()"
-                 % (label, json.dumps(value)))
+        self.run(
+            "(() => { const s = document.querySelector('select[aria-label=\"%s\"]');"
+            " s.value = %s; s.dispatchEvent(new Event('change', {bubbles: true})); })()"
+            % (label, json.dumps(value))
+        )
         self.frame()
 
-    def screenshot(self, path, whole=False):
-        result = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def screenshot(self, path):
+        result = self.send("Page.captureScreenshot", format="png")
         Path(path).write_bytes(base64.b64decode(result["data"]))
 
     def complaints(self):

@@ -23,8 +23,18 @@ def shell():
     """The page without a capture, joined from web/ as the build does it."""
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
-        subprocess.run(["cmake", "-D", f"WEB={ROOT / 'web'}", "-D", f"PAGE={page}",
-                        "-P", ROOT / "cmake" / "JoinPage.cmake"], check=True)
+        subprocess.run(
+            [
+                "cmake",
+                "-D",
+                f"WEB={ROOT / 'web'}",
+                "-D",
+                f"PAGE={page}",
+                "-P",
+                ROOT / "cmake" / "JoinPage.cmake",
+            ],
+            check=True,
+        )
         return page.read_text(encoding="utf-8")
 
 
@@ -40,9 +50,9 @@ def is_unit(name):
 
 def encode(name, shape, values):
     """(entry of the index, base64 text)"""
-    if is_unit(name) and all(0 <= value <= 1 for value in values):
+    if is_unit(name) and all(0 <= value <= 1 + 1e-5 for value in values):
         entry = {"name": name, "shape": shape, "type": "root", "scale": 1}
-        codes = array("H", (round(math.sqrt(value) * 65535) for value in values))
+        codes = array("H", (round(math.sqrt(min(1, value)) * 65535) for value in values))
     else:
         most = max((abs(value) for value in values if math.isfinite(value)), default=0)
         scale = 2.0 ** (math.frexp(most)[1] - 1) if most else 1.0
@@ -56,11 +66,14 @@ def encode(name, shape, values):
 
 def write_page(path, meta, tensors, page_shell=None):
     encoded = [encode(name, shape, values) for name, (shape, values) in sorted(tensors.items())]
-    blocks = [f'<script type="application/json" id="meta">{escaped(meta)}</script>',
-              f'<script type="application/json" id="tensors">{escaped([e for e, _ in encoded])}'
-              "</script>"]
-    blocks += [f'<script type="application/octet-stream" id="tensor-{index}">{text}</script>'
-               for index, (_, text) in enumerate(encoded)]
+    blocks = [
+        f'<script type="application/json" id="meta">{escaped(meta)}</script>',
+        f'<script type="application/json" id="tensors">{escaped([e for e, _ in encoded])}</script>',
+    ]
+    blocks += [
+        f'<script type="application/octet-stream" id="tensor-{index}">{text}</script>'
+        for index, (_, text) in enumerate(encoded)
+    ]
     path.write_text((page_shell or shell()).replace(MARK, "\n".join(blocks)), encoding="utf-8")
 
 

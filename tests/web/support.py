@@ -39,10 +39,13 @@ class Weights:
 
     def row(self, head, row):
         start = (head * self.rows + row) * self.columns
-        return self.values[start:start + self.columns]
+        return self.values[start : start + self.columns]
 
     def mean_row(self, row):
-        return [sum(column) / self.heads for column in zip(*(self.row(h, row) for h in range(self.heads)))]
+        return [
+            sum(column) / self.heads
+            for column in zip(*(self.row(h, row) for h in range(self.heads)))
+        ]
 
 
 class PageTest(unittest.TestCase):
@@ -78,17 +81,17 @@ class PageTest(unittest.TestCase):
     def near(self, shown, expected, error, digits=5):
         """`shown` is `expected` within the page's error and the digits that are shown."""
         value = number(shown) if isinstance(shown, str) else shown
-        slack = 0.5 * 10 ** -digits + 1e-9
-        if abs(expected) < 10 ** -digits:
+        slack = 0.5 * 10**-digits + 1e-9
+        if abs(expected) < 10**-digits:
             slack = max(slack, 0.06 * abs(expected))  # Small numbers are shown with two digits.
         if math.isinf(expected):
             self.assertEqual(value, expected)
         else:
             self.assertLessEqual(abs(value - expected), error + slack, f"{shown} for {expected}")
 
-    def picture(self, name, whole=False):
+    def picture(self, name):
         """Saves what is on the screen for the documentation, when asked to."""
         folder = os.environ.get("GLASSFORMER_SCREENSHOTS")
         if folder:
-            self.browser.frame()
-            self.browser.screenshot(Path(folder) / f"{name}.png", whole)
+            self.browser.point(2, 2)
+            self.browser.screenshot(Path(folder) / f"{name}.png")

@@ -3,8 +3,8 @@
 import json
 import unittest
 
-from support import WEIGHT_ERROR, PageTest, Weights, number
 from samples import WORDS
+from support import WEIGHT_ERROR, PageTest, Weights
 
 LAYER = "decoder.2.self_attention"
 
@@ -12,11 +12,16 @@ LAYER = "decoder.2.self_attention"
 class ModelView(PageTest):
     def test_every_head_is_there_and_opens(self):
         meta, _ = self.open("decoder")
-        buttons = self.browser.run("[...document.querySelectorAll('.thumb')]"
-                                   ".map(b => [b.dataset.attention, Number(b.dataset.head)])")
-        self.assertEqual(buttons, [[a["name"], h] for a in meta["attentions"] for h in range(a["heads"])])
-        self.browser.wait("[...document.querySelectorAll('.thumb canvas')].every(c => c.dataset.drawn)")
-        self.picture("explorer-model")
+        buttons = self.browser.run(
+            "[...document.querySelectorAll('.thumb')]"
+            ".map(b => [b.dataset.attention, Number(b.dataset.head)])"
+        )
+        self.assertEqual(
+            buttons, [[a["name"], h] for a in meta["attentions"] for h in range(a["heads"])]
+        )
+        self.browser.wait(
+            "[...document.querySelectorAll('.thumb canvas')].every(c => c.dataset.drawn)"
+        )
         self.browser.click(f".thumb[data-attention='{LAYER}'][data-head='3']")
         self.assertIn(f"#head/attention={LAYER}&head=3", self.address())
         self.browser.wait("document.querySelector('.head-view .ranking li')")
@@ -30,8 +35,9 @@ class ModelView(PageTest):
             " const g = c.getContext('2d'); const n = %d;"
             " return Array.from({length: n * n}, (_, i) => g.getImageData("
             "Math.floor((i %% n + 0.5) * c.width / n), Math.floor((Math.floor(i / n) + 0.5) * c.height / n), 1, 1).data[1]); })()"
-            % (LAYER, weights.rows))
-        pairs = sorted(zip(weights.values[3 * weights.rows ** 2:], shown))
+            % (LAYER, weights.rows)
+        )
+        pairs = sorted(zip(weights.values[3 * weights.rows**2 :], shown))
         # The green of the scale falls all the way from white.
         self.assertTrue(all(b[1] <= a[1] for a, b in zip(pairs, pairs[1:])))
         self.assertGreater(pairs[0][1] - pairs[-1][1], 150)
@@ -64,8 +70,10 @@ class ModelView(PageTest):
 
 class HeadView(PageTest):
     def ranking(self):
-        return self.browser.run("[...document.querySelectorAll('.ranking li')].map(li =>"
-                                " [Number(li.dataset.index), Number(li.dataset.weight), li.querySelector('b').textContent])")
+        return self.browser.run(
+            "[...document.querySelectorAll('.ranking li')].map(li =>"
+            " [Number(li.dataset.index), Number(li.dataset.weight), li.querySelector('b').textContent])"
+        )
 
     def compare(self, column):
         """The ranking is the strongest of `column`."""
@@ -83,7 +91,6 @@ class HeadView(PageTest):
         for token in (0, 7, 20):
             self.browser.point(*self.browser.middle(f".query button[data-index='{token}']"))
             self.compare(weights.row(1, token))
-        self.picture("explorer-head")
         self.browser.point(*self.browser.middle(".key button[data-index='4']"))
         self.compare([weights.row(1, row)[4] for row in range(weights.rows)])
 
@@ -94,14 +101,21 @@ class HeadView(PageTest):
             self.browser.press("ArrowDown")
         self.compare(Weights(tensors, LAYER).row(1, 3))
         self.browser.press("ArrowRight")
-        self.assertEqual(self.browser.run("document.activeElement.dataset.side + document.activeElement.dataset.index"), "key3")
+        self.assertEqual(
+            self.browser.run(
+                "document.activeElement.dataset.side + document.activeElement.dataset.index"
+            ),
+            "key3",
+        )
 
     def lines(self):
         """How many pixels are drawn on."""
         self.browser.frame()
-        return self.browser.run("(() => { const c = document.querySelector('.bonds canvas');"
-                                " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;"
-                                " for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; })()")
+        return self.browser.run(
+            "(() => { const c = document.querySelector('.bonds canvas');"
+            " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;"
+            " for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; })()"
+        )
 
     def test_heads_are_filtered(self):
         self.open("decoder", f"#head/attention={LAYER}&head=0")
@@ -112,7 +126,12 @@ class HeadView(PageTest):
         self.assertIn("heads=0,4", self.address())
         self.assertNotEqual(self.lines(), one)
         self.browser.click(".chip[data-head='0']")
-        self.assertEqual(self.browser.run("[...document.querySelectorAll('.chip[aria-pressed=true]')].map(c => c.dataset.head)"), ["4"])
+        self.assertEqual(
+            self.browser.run(
+                "[...document.querySelectorAll('.chip[aria-pressed=true]')].map(c => c.dataset.head)"
+            ),
+            ["4"],
+        )
 
     def test_weak_lines_are_hidden(self):
         self.open("decoder", f"#head/attention={LAYER}&head=0&least=0")
@@ -136,7 +155,8 @@ class MatrixView(PageTest):
             "(() => { const b = document.querySelector('.stage canvas').getBoundingClientRect();"
             " const left = b.left + (innerWidth < 560 ? 54 : 96), top = b.top + (innerWidth < 560 ? 48 : 84);"
             " const n = %d; return [left + (%d + 0.5) * (b.right - 30 - left) / n, top + (%d + 0.5) * (b.bottom - top) / n]; })()"
-            % (len(WORDS), column, row))
+            % (len(WORDS), column, row)
+        )
 
     def ready(self):
         self.browser.wait("document.querySelector('.stage canvas').dataset.ready")
@@ -151,7 +171,6 @@ class MatrixView(PageTest):
             self.near(self.browser.text(".tooltip b"), weights.row(2, row)[column], WEIGHT_ERROR)
             tokens = self.browser.texts(".tooltip bdi")
             self.assertEqual([t.strip("·") for t in tokens], [WORDS[row], WORDS[column]])
-        self.picture("explorer-matrix")
 
     def test_zoom_keeps_the_cell_under_the_pointer(self):
         _, tensors = self.open("decoder", f"#matrix/attention={LAYER}&head=2")
@@ -161,7 +180,9 @@ class MatrixView(PageTest):
             self.browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-240)
             self.browser.frame()
         self.browser.point(x, y)
-        self.near(self.browser.text(".tooltip b"), Weights(tensors, LAYER).row(2, 12)[5], WEIGHT_ERROR)
+        self.near(
+            self.browser.text(".tooltip b"), Weights(tensors, LAYER).row(2, 12)[5], WEIGHT_ERROR
+        )
         self.assertEqual(self.browser.texts(".tooltip .index"), ["12", "5"])
 
     def test_keyboard(self):
@@ -171,12 +192,18 @@ class MatrixView(PageTest):
         for key in ("ArrowDown", "ArrowRight", "+", "ArrowDown", "-", "0"):
             self.browser.press(key)
         self.assertIn("query=7&key=3", self.address())
-        self.near(self.browser.text(".reading-line b"), Weights(tensors, LAYER).row(2, 7)[3], WEIGHT_ERROR)
+        self.near(
+            self.browser.text(".reading-line b"), Weights(tensors, LAYER).row(2, 7)[3], WEIGHT_ERROR
+        )
 
     def test_mean_of_heads(self):
         _, tensors = self.open("decoder", f"#matrix/attention={LAYER}&head=mean&query=9&key=8")
         self.ready()
-        self.near(self.browser.text(".reading-line b"), Weights(tensors, LAYER).mean_row(9)[8], WEIGHT_ERROR)
+        self.near(
+            self.browser.text(".reading-line b"),
+            Weights(tensors, LAYER).mean_row(9)[8],
+            WEIGHT_ERROR,
+        )
 
     def test_next_head_and_layer(self):
         self.open("decoder", f"#matrix/attention={LAYER}&head=2")
@@ -192,8 +219,11 @@ class MatrixView(PageTest):
         for row in range(0, 24, 4):
             for column in range(0, 24, 4):
                 x, y = self.cell(row, column)
-                green = self.browser.run("(() => { const c = document.querySelector('.stage canvas'); const b = c.getBoundingClientRect();"
-                                         " return c.getContext('2d').getImageData(%f - b.left, %f - b.top, 1, 1).data[1]; })()" % (x, y))
+                green = self.browser.run(
+                    "(() => { const c = document.querySelector('.stage canvas'); const b = c.getBoundingClientRect();"
+                    " return c.getContext('2d').getImageData(%f - b.left, %f - b.top, 1, 1).data[1]; })()"
+                    % (x, y)
+                )
                 shown.append((Weights(tensors, LAYER).row(2, row)[column], green))
         shown.sort()
         self.assertTrue(all(b[1] <= a[1] for a, b in zip(shown, shown[1:])), json.dumps(shown))

@@ -1,6 +1,5 @@
 """The page for every reader: addresses, keys, phones, the dark, hostile text, thousands of tokens."""
 
-import json
 import unittest
 from pathlib import Path
 
@@ -9,23 +8,30 @@ import samples
 from samples import HOSTILE
 from support import PageTest, shell
 
-VIEWS = {"decoder": ["model", "head", "matrix", "step", "generation", "lens", "anatomy"],
-         "translation": ["model", "head", "matrix", "translation", "generation", "anatomy"],
-         "vision": ["model", "head", "matrix", "vision", "anatomy"]}
+VIEWS = {
+    "decoder": ["model", "head", "matrix", "step", "generation", "lens", "anatomy"],
+    "translation": ["model", "head", "matrix", "translation", "generation", "anatomy"],
+    "vision": ["model", "head", "matrix", "vision", "anatomy"],
+}
 
 
 class Frame(PageTest):
     def test_only_views_that_apply(self):
         for name, views in VIEWS.items():
             self.open(name)
-            self.assertEqual(self.browser.run("[...document.querySelectorAll('[role=tab]')].map(t => t.id)"), [f"tab-{view}" for view in views])
+            self.assertEqual(
+                self.browser.run("[...document.querySelectorAll('[role=tab]')].map(t => t.id)"),
+                [f"tab-{view}" for view in views],
+            )
 
     def test_numbers_open_views_and_back_returns(self):
         self.open("translation")
         for index, view in enumerate(VIEWS["translation"]):
             self.browser.press(str(index + 1))
             self.assertTrue(self.address().startswith(f"#{view}/"))
-            self.assertEqual(self.browser.run("document.querySelector('[aria-selected=true]').id"), f"tab-{view}")
+            self.assertEqual(
+                self.browser.run("document.querySelector('[aria-selected=true]').id"), f"tab-{view}"
+            )
         self.browser.run("history.back()")
         self.browser.wait("location.hash.startsWith('#generation')")
         self.browser.wait("document.querySelector('.generation-view')")
@@ -46,7 +52,14 @@ class Frame(PageTest):
         self.browser.wait("!document.querySelector('dialog')")
 
     def test_addresses_that_lead_nowhere(self):
-        for address in ("#nothing", "#head/attention=none&head=99&query=-4", "#matrix/head=x&query=1e9", "#%", "#step/head=mean", "#head/heads=7,x&from=99"):
+        for address in (
+            "#nothing",
+            "#head/attention=none&head=99&query=-4",
+            "#matrix/head=x&query=1e9",
+            "#%",
+            "#step/head=mean",
+            "#head/heads=7,x&from=99",
+        ):
             self.open("decoder", address)
             self.browser.frame()
             self.assertEqual(self.browser.complaints(), [], address)
@@ -56,8 +69,10 @@ class Frame(PageTest):
             for view in views:
                 self.open(name, f"#{view}")
                 self.browser.frame()
-                bare = self.browser.run("[...document.querySelectorAll('button, select, input, [role=application], [role=img]')]"
-                                        ".filter(e => !(e.getAttribute('aria-label') || e.textContent.trim())).map(e => e.outerHTML.slice(0, 90))")
+                bare = self.browser.run(
+                    "[...document.querySelectorAll('button, select, input, [role=application], [role=img]')]"
+                    ".filter(e => !(e.getAttribute('aria-label') || e.textContent.trim())).map(e => e.outerHTML.slice(0, 90))"
+                )
                 self.assertEqual(bare, [], view)
 
 
@@ -68,9 +83,9 @@ class Screens(PageTest):
             for view in views:
                 self.open(name, f"#{view}")
                 self.browser.frame()
-                self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 360, f"{name} {view}")
-                if (name, view) == ("decoder", "head"):
-                    self.picture("explorer-phone")
+                self.assertLessEqual(
+                    self.browser.run("document.documentElement.scrollWidth"), 360, f"{name} {view}"
+                )
 
     def test_dark(self):
         light = "getComputedStyle(document.documentElement).backgroundColor"
@@ -80,7 +95,6 @@ class Screens(PageTest):
         self.open("decoder", "#matrix")
         after = self.browser.run(light)
         self.assertNotEqual(before, after)
-        self.picture("explorer-dark")
         for expected in (before, after, after):  # light, dark, as the system
             self.browser.click("button[aria-label^=Theme]")
             self.assertEqual(self.browser.run(light), expected)
@@ -117,14 +131,36 @@ class Hostile(PageTest):
             self.browser.frame()
             self.browser.wait("document.querySelector('main').textContent.length > 20")
             self.assertIsNone(self.browser.run("window.ran ?? null"), view)
-            self.assertEqual(self.browser.run("document.querySelectorAll('main img, main script, main iframe').length"), 0)
+            self.assertEqual(
+                self.browser.run(
+                    "document.querySelectorAll('main img, main script, main iframe').length"
+                ),
+                0,
+            )
         for view, selector in (("head", ".column.query bdi"), ("generation", ".produced bdi")):
             self.browser.run(f"location.hash = '#{view}'")
             self.browser.wait(f"document.querySelector('{selector}')")
             self.assertEqual(len(self.browser.texts(selector)), len(HOSTILE))
         shown = self.browser.texts(".produced bdi")
-        for text in ("</script>", "<img src=x onerror=window.ran=1>", "&lt;b&gt;", "שלום", "مرحبا", "\\x00\\x07\\x1b[31m", "↵", "⇥", "·", "∅",
-                     "\\u{202e}evil", "a\\u{2028}b", "a\\u{2029}b", "\\u{d800}", "\\u{200b}\\u{feff}", "👩‍👩‍👧", "x" * 300):
+        for text in (
+            "</script>",
+            "<img src=x onerror=window.ran=1>",
+            "&lt;b&gt;",
+            "שלום",
+            "مرحبا",
+            "\\x00\\x07\\x1b[31m",
+            "↵",
+            "⇥",
+            "·",
+            "∅",
+            "\\u{202e}evil",
+            "a\\u{2028}b",
+            "a\\u{2029}b",
+            "\\u{d800}",
+            "\\u{200b}\\u{feff}",
+            "👩‍👩‍👧",
+            "x" * 300,
+        ):
             self.assertIn(text, shown)
 
     def test_nothing_unseen_reaches_the_screen(self):
@@ -132,15 +168,24 @@ class Hostile(PageTest):
         for view in VIEWS["decoder"]:
             self.browser.run(f"location.hash = '#{view}'")
             self.browser.frame()
-            self.assertFalse(self.browser.run(r"/[\u0000-\u0008\u202a-\u202e\u2066-\u2069\u2028\u2029]/.test(document.querySelector('#app').textContent)"), view)
+            self.assertFalse(
+                self.browser.run(
+                    r"/[\u0000-\u0008\u202a-\u202e\u2066-\u2069\u2028\u2029]/.test(document.querySelector('#app').textContent)"
+                ),
+                view,
+            )
 
     def test_a_script_that_is_not_ours_is_refused(self):
         self.open("decoder")
-        self.browser.run("(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s);"
-                         " const i = document.createElement('img'); i.src = 'https://example.com/x.png'; document.body.append(i); })()")
+        self.browser.run(
+            "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s);"
+            " const i = document.createElement('img'); i.src = 'https://example.com/x.png'; document.body.append(i); })()"
+        )
         self.browser.frame()
         self.assertIsNone(self.browser.run("window.ran ?? null"))
-        self.assertTrue(any("Content Security Policy" in text for text in self.browser.complaints()))
+        self.assertTrue(
+            any("Content Security Policy" in text for text in self.browser.complaints())
+        )
         self.browser.events.clear()
 
     def test_damaged_pages_say_so(self):
@@ -162,6 +207,9 @@ class Long(PageTest):
         self.browser.open(path, "#matrix/query=3000&key=2936")
         self.browser.wait("document.querySelector('.stage canvas')?.dataset.ready")
         self.assertTrue(self.browser.text(".reading-line").endswith("0.20000"))
+        self.assertIn("0.5000 +", self.browser.texts(".ticks span"))  # Colours are stretched.
+        self.browser.choose("Colours", "plain")
+        self.assertEqual(self.browser.texts(".ticks span")[-1], "1")
         self.browser.run("document.querySelector('.stage canvas').focus()")
         for _ in range(9):
             self.browser.press("+")
@@ -169,7 +217,12 @@ class Long(PageTest):
         self.assertTrue(self.browser.text(".reading-line").endswith("0.00000"))
         self.browser.run("location.hash = '#head/query=3000&from=2688&token=1'")
         self.browser.wait("document.querySelector('.ranking li')?.dataset.index === '3000'")
-        self.assertEqual(self.browser.run("[...document.querySelectorAll('.ranking li')].slice(0, 3).map(li => Number(li.dataset.index))"), [3000, 0, 2936])
+        self.assertEqual(
+            self.browser.run(
+                "[...document.querySelectorAll('.ranking li')].slice(0, 3).map(li => Number(li.dataset.index))"
+            ),
+            [3000, 0, 2936],
+        )
         self.assertEqual(self.browser.complaints(), [])
 
 

@@ -1,5 +1,5 @@
 // The model as blocks, with shapes and counts.
-import { el } from '../dom.js';
+import { bar, el } from '../dom.js';
 import { grouped, inBytes, percent, rounded, tokenText } from '../text.js';
 
 const NAMES = {
@@ -76,8 +76,6 @@ function shapesOf(weights) {
 function partRow({ name, parameters, bytes }, total, weights) {
   const { part, layer } = placeOf(name);
   const own = weights.filter((weight) => weight.name.startsWith(`${name}.`));
-  const share = el('i', { class: 'bar' });
-  share.style.setProperty('--share', String(parameters / total));
   const details = el(
     'details',
     { class: 'part', data: { part: name, parameters } },
@@ -88,11 +86,11 @@ function partRow({ name, parameters, bytes }, total, weights) {
         'span',
         { class: 'part-name' },
         layer < 0
-          ? NAMES[name] ?? name
+          ? NAMES[name] ?? name.replaceAll('.', ' ')
           : NAMES[part] ?? part.replace('_', ' ').replace(/^norm/, 'Norm'),
       ),
       el('span', { class: 'shape' }, shapesOf(own)),
-      share,
+      bar(parameters / total),
       el('b', {}, grouped(parameters)),
       el('span', { class: 'bytes' }, inBytes(bytes)),
     ),

@@ -1,15 +1,10 @@
 // The tokens that were produced, what else was likely, and every path of the search.
 import { inkOn, weightColour } from '../colour.js';
-import { el } from '../dom.js';
+import { all, bar, el } from '../dom.js';
+import { within } from '../store.js';
 import { number, percent, tokenText, visible } from '../text.js';
 
 const FATES = { kept: ['●', 'went on'], finished: ['✓', 'finished'], dropped: ['×', 'dropped'] };
-
-function bar(share) {
-  const item = el('i', { class: 'bar' });
-  item.style.setProperty('--share', String(share));
-  return item;
-}
 
 /** The tokens in a row, shaded by their probability. */
 function tokenLine({ store, palette }, tokens, chosen) {
@@ -83,15 +78,13 @@ class BeamTree {
   constructor(tree) {
     this.tree = tree;
     this.children = childrenOf(tree);
-    this.way = onTheWay(tree);
     this.best = onTheWay({ nodes: tree.nodes, results: tree.results.slice(0, 1) });
     this.element = el(
       'ul',
       { class: 'tree', role: 'tree', 'aria-label': 'Beam search' },
       this.#items(-1, 1),
     );
-    const first = this.element.querySelector('[role=treeitem]');
-    if (first) first.tabIndex = 0;
+    for (const first of all(this.element, '[role=treeitem]').slice(0, 1)) first.tabIndex = 0;
     this.element.addEventListener('keydown', (event) => this.#key(event));
   }
 
@@ -152,7 +145,7 @@ class BeamTree {
   }
 
   #focus(item) {
-    for (const one of this.element.querySelectorAll('[role=treeitem]')) one.tabIndex = -1;
+    for (const one of all(this.element, '[role=treeitem]')) one.tabIndex = -1;
     item.tabIndex = 0;
     item.focus();
   }
@@ -189,7 +182,7 @@ export const generationView = {
     const choices = el('div', { 'aria-live': 'polite' });
     const update = (state) => {
       if (!tokens.length) return;
-      const chosen = Math.max(0, Math.min(tokens.length - 1, Number(state.produced ?? 0) || 0));
+      const chosen = within(state.produced, tokens.length, 0);
       line.replaceChildren(tokenLine(context, tokens, chosen));
       choices.replaceChildren(
         el('h3', {}, `In place ${chosen}: `, tokenText(tokens[chosen].text)),

@@ -1,8 +1,9 @@
 // Tokens joined by lines: each query on the left, what it looks at on the right.
 import { headsOf } from '../capture.js';
 import { inkOn, weightColour } from '../colour.js';
-import { choice, el, fitCanvas, onceAFrame } from '../dom.js';
+import { all, bar, choice, el, fitCanvas, onceAFrame } from '../dom.js';
 import { picker, placeOf } from '../picker.js';
+import { within } from '../store.js';
 import { number, tokenText, visible } from '../text.js';
 
 const WINDOW = 384; // tokens shown at once
@@ -114,7 +115,7 @@ class HeadView {
   async update(state) {
     const { capture, palette } = this.context;
     const attention = capture.attention(state.attention);
-    const start = Number(state.from ?? 0);
+    const start = within(state.from, this.context.capture.tokens(attention.queries).length, 0);
     const key = `${attention.name} ${start}`;
     this.controls.replaceChildren(this.#controls(attention, state));
     this.filter.replaceChildren(headFilter(this.context, attention));
@@ -130,7 +131,19 @@ class HeadView {
       colour: colours[inside.indexOf(heads[index]) % colours.length],
     }));
     this.pinned = state.token ? { side: 'query', index: Number(state.query) } : null;
+    this.#reveal();
     this.#refresh();
+  }
+
+  /** Scrolls to the token that is kept, where it is out of sight. */
+  #reveal() {
+    const kept = this.pinned &&
+      all(this.columns, `.query button[data-index="${this.pinned.index}"]`)[0];
+    if (!kept) return;
+    const [row, box] = [kept.getBoundingClientRect(), this.scroller.getBoundingClientRect()];
+    if (row.top < box.top || row.bottom > box.bottom) {
+      this.scroller.scrollTop += row.top - box.top - box.height / 2;
+    }
   }
 
   #controls(attention, state) {
@@ -196,7 +209,6 @@ class HeadView {
                 onclick: () => this.#pin(side, index),
                 onkeydown: (event) => this.#walk(event),
               },
-              el('i', { class: 'swatch' }),
               tokenText(text),
             );
           },
@@ -280,11 +292,6 @@ class HeadView {
         .sort((a, b) => b.weight - a.weight || a.index - b.index).slice(0, STRONGEST)
       : [];
     const token = this.sides[from.side].tokens[from.index];
-    const bar = (weight) => {
-      const item = el('i', { class: 'bar' });
-      item.style.setProperty('--share', String(weight));
-      return item;
-    };
     this.details.replaceChildren(
       el(
         'p',

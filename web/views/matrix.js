@@ -1,7 +1,9 @@
 // One head as a map that can be zoomed from all tokens to single cells.
 import { css } from '../colour.js';
 import { choice, el, fitCanvas, onceAFrame } from '../dom.js';
+import { LONG } from '../head_map.js';
 import { picker, placeOf } from '../picker.js';
+import { within } from '../store.js';
 import { number, shorten, tokenText, visible } from '../text.js';
 import { Viewport } from '../viewport.js';
 
@@ -9,7 +11,7 @@ const RIGHT = 30; // CSS pixels beside the map, for the last slanted label
 const LABEL_FROM = 11; // CSS pixels a cell must have before its token is written
 
 /** The colours and what they stand for. */
-function legend(palette) {
+function legend(palette, gain) {
   const canvas = /** @type {HTMLCanvasElement} */ (el('canvas', {
     width: 256,
     height: 1,
@@ -20,14 +22,26 @@ function legend(palette) {
     context.fillStyle = css(palette.weights, i);
     context.fillRect(i, 0, 1, 1);
   }
-  const ticks = [0, 0.01, 0.1, 0.25, 0.5, 1].map((weight) => {
-    const tick = el('span', {}, String(weight));
-    tick.style.left = `${100 * Math.sqrt(weight)}%`;
+  const most = 1 / gain ** 2;
+  const weights = gain === 1 ? [0, 0.01, 0.1, 0.25, 0.5, 1] : [0, most / 16, most / 4, most];
+  const ticks = weights.map((weight) => {
+    const tick = el(
+      'span',
+      {},
+      gain === 1
+        ? String(weight)
+        : `${weight ? number(weight, 4) : 0}${weight === most ? ' +' : ''}`,
+    );
+    tick.style.left = `${100 * Math.sqrt(weight / most)}%`;
     return tick;
   });
   return el(
     'div',
-    { class: 'legend', role: 'img', 'aria-label': 'Colour scale from 0 to 1, by the square root' },
+    {
+      class: 'legend',
+      role: 'img',
+      'aria-label': `Colour scale from 0 to ${number(most, 4)}, by the square root`,
+    },
     canvas,
     el('div', { class: 'ticks' }, ticks),
   );
@@ -37,6 +51,8 @@ class MatrixView {
   /** @param {import('../app.js').Context} context */
   constructor(context) {
     this.context = context;
+    /** @type {import('../head_map.js').Summary} */
+    this.summary = 'max';
     this.controls = el('div', {});
     this.canvas = /** @type {HTMLCanvasElement} */ (el('canvas', {
       tabindex: 0,
@@ -45,6 +61,8 @@ class MatrixView {
         'Attention matrix. Arrow keys move from cell to cell, plus and minus zoom, 0 shows everything.',
     }));
     this.stage = el('div', { class: 'card stage' }, this.canvas);
+    this.legend = el('div', {});
+    this.gain = 1;
     this.reading = el('p', { class: 'reading-line', role: 'status', 'aria-live': 'polite' });
     this.element = el(
       'div',
@@ -52,7 +70,7 @@ class MatrixView {
       this.controls,
       this.stage,
       this.reading,
-      legend(context.palette()),
+      this.legend,
     );
     this.draw = onceAFrame(() => this.#paint());
     this.viewport = new Viewport(this.canvas, {
@@ -70,7 +88,7 @@ class MatrixView {
 
   /** @param {import('../store.js').State} state */
   async update(state) {
-    const { capture, store } = this.context;
+    const { capture } = this.context;
     const attention = capture.attention(state.attention);
     this.controls.replaceChildren(this.#controls(state));
     const summary = state.summary === 'mean' ? 'mean' : 'max';
@@ -89,14 +107,27 @@ class MatrixView {
       this.queries = capture.tokens(attention.queries);
       this.keys = capture.tokens(attention.keys);
       this.cursor = {
-        row: Math.min(Number(state.query), map.rows - 1),
-        column: Math.min(Number(state.key ?? 0), map.columns - 1),
+        row: within(state.query, map.rows, 0),
+        column: within(state.key, map.columns, 0),
       };
       this.#fit();
       this.canvas.dataset.ready = place;
     }
+    if (!this.map) return;
+    this.gain = this.#colours(state) === 'stretched' ? this.map.stretch : 1;
+    this.legend.replaceChildren(legend(this.context.palette(), this.gain));
     this.#say();
-    store.state.view === 'matrix' && this.draw();
+    this.draw();
+  }
+
+  /**
+   * How colours are chosen: as the reader says, otherwise by the number of keys.
+   * @param {import('../store.js').State} state
+   */
+  #colours({ attention, colours }) {
+    const { capture } = this.context;
+    const count = capture.tokens(capture.attention(attention).keys).length;
+    return colours ?? (count > LONG ? 'stretched' : 'plain');
   }
 
   #controls(state) {
@@ -116,6 +147,12 @@ class MatrixView {
         [['max', 'the largest weight'], ['mean', 'the mean']],
         state.summary ?? 'max',
         (summary) => store.set({ summary }),
+      ),
+      choice(
+        'Colours',
+        [['plain', 'from 0 to 1'], ['stretched', 'stretched']],
+        this.#colours(state),
+        (colours) => store.set({ colours }),
       ),
       el(
         'div',
@@ -155,7 +192,13 @@ class MatrixView {
       Math.max(1, Math.round(width * ratio)),
       Math.max(1, Math.round(height * ratio)),
     );
-    this.map.paint(image, this.viewport.part, this.context.palette().weights, this.summary);
+    this.map.paint(
+      image,
+      this.viewport.part,
+      this.context.palette().weights,
+      this.summary,
+      this.gain,
+    );
     context.putImageData(image, Math.round(left * ratio), Math.round(top * ratio));
     this.#grid(context);
     this.#labels(context);
@@ -250,7 +293,7 @@ class MatrixView {
     context.restore();
   }
 
-  /** @param {{row: number, column: number} | null} place @param {PointerEvent | null} event a click when it is one */
+  /** @param {{row: number, column: number} | null} place @param {PointerEvent | MouseEvent | null} event a click when it is one */
   #point(place, event) {
     const { tooltip, store } = this.context;
     if (!place || !this.map) return tooltip.hide();

@@ -1,7 +1,8 @@
 // All layers × heads, small.
 import { headsOf } from '../capture.js';
 import { css } from '../colour.js';
-import { choice, el } from '../dom.js';
+import { all, bar, choice, el } from '../dom.js';
+import { LONG } from '../head_map.js';
 import { number, percent, tokenText } from '../text.js';
 
 const MEASURES = {
@@ -30,12 +31,9 @@ async function drawThumb(canvas, map, palette) {
   canvas.height = ratio >= 1 ? Math.max(1, Math.round(size / ratio)) : size;
   const context = canvas.getContext('2d');
   const image = context.createImageData(canvas.width, canvas.height);
-  map.paint(
-    image,
-    { top: 0, left: 0, height: map.rows, width: map.columns },
-    palette.weights,
-    'max',
-  );
+  const whole = { top: 0, left: 0, height: map.rows, width: map.columns };
+  const gain = map.columns > LONG ? map.stretch : 1;
+  map.paint(image, whole, palette.weights, 'max', gain);
   context.putImageData(image, 0, 0);
 }
 
@@ -85,18 +83,17 @@ function thumb(context, lazy, attention, head) {
 
 /** Arrow keys go from head to head and from layer to layer. @param {HTMLElement} grid */
 function arrows(grid) {
-  const rows = [...grid.querySelectorAll('.heads')].map((
-    row,
-  ) => [...row.querySelectorAll('.thumb')]);
+  const rows = all(grid, '.heads').map((row) => all(row, '.thumb'));
   if (rows[0]?.[0]) rows[0][0].tabIndex = 0;
   grid.addEventListener('keydown', (event) => {
     const [down, right] =
       { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ??
         [];
-    const row = rows.findIndex((one) => one.includes(document.activeElement));
+    const focused = /** @type {HTMLElement} */ (document.activeElement);
+    const row = rows.findIndex((one) => one.includes(focused));
     if (down === undefined || row < 0) return;
     event.preventDefault();
-    const column = rows[row].indexOf(document.activeElement);
+    const column = rows[row].indexOf(focused);
     const target = rows[row + down]?.[Math.min(column + right, rows[row + down].length - 1)];
     if (!target) return;
     for (const one of rows.flat()) one.tabIndex = -1;
@@ -107,22 +104,18 @@ function arrows(grid) {
 
 /** A bar and a number under each thumbnail. @param {HTMLElement} root */
 function showMeasure(root, capture, name) {
-  const all = capture.attentions.flatMap((attention) => attention.measures?.[name] ?? []).filter((
-    value,
-  ) => value !== null);
-  const most = Math.max(...all, 1e-9);
-  for (const button of root.querySelectorAll('.thumb')) {
+  const found = capture.attentions.flatMap(({ measures }) => measures?.[name] ?? []);
+  const most = Math.max(...found, 1e-9); // An unknown one is null, which counts as 0.
+  for (const button of all(root, '.thumb')) {
     const { attention, head } = button.dataset;
     const { measures, kept_heads: kept } = capture.attention(attention);
     const values = measures?.[name] ?? [];
     const value = values[
       kept?.length && values.length === kept.length ? kept.indexOf(Number(head)) : Number(head)
     ];
-    const bar = el('i', { class: 'bar' });
-    bar.style.setProperty('--share', String((value ?? 0) / most));
     button.querySelector('.measure').replaceChildren(
       ...(name && value !== undefined && value !== null
-        ? [bar, el('b', {}, number(value, 2))]
+        ? [bar(value / most), el('b', {}, number(value, 2))]
         : []),
     );
   }
@@ -137,7 +130,9 @@ function measureChoice(capture, root) {
   ];
   if (!found.length) return null;
   const about = el('p', { class: 'note' });
-  const options = [['', 'none'], ...found.map((name) => [name, MEASURES[name]?.[0] ?? name])];
+  /** @type {[string, string][]} */
+  const options = found.map((name) => [name, MEASURES[name]?.[0] ?? name]);
+  options.unshift(['', 'none']);
   return [
     choice('Measure', options, '', (name) => {
       showMeasure(root, capture, name);
@@ -218,7 +213,7 @@ async function showSaliency(root, { capture, palette }) {
   if (!line || !capture.has(saliency.tensor)) return;
   const values = await capture.values(saliency.tensor);
   const most = values.reduce((size, value) => Math.max(size, Math.abs(value)), 1e-30);
-  line.querySelectorAll('.piece').forEach((piece, index) => {
+  all(line, '.piece').forEach((piece, index) => {
     const share = (values[index] / most) || 0;
     piece.style.backgroundColor = css(palette().signed, 127.5 + 127.5 * share);
     piece.style.color = Math.abs(share) > 0.75 ? (palette().dark ? '#14161d' : '#ffffff') : '';

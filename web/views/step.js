@@ -1,6 +1,6 @@
 // One query through the equations, with its numbers.
 import { headsOf } from '../capture.js';
-import { choice, el } from '../dom.js';
+import { bar, choice, el } from '../dom.js';
 import { largestDifference } from '../equations.js';
 import { picker } from '../picker.js';
 import { concatenation, layerSteps, queryThroughHead } from '../steps.js';
@@ -53,12 +53,6 @@ function queryChoice({ capture, store }, attention) {
   );
 }
 
-function weightBar(weight) {
-  const bar = el('i', { class: 'bar' });
-  bar.style.setProperty('--share', String(weight));
-  return bar;
-}
-
 /** What the scores are multiplied by. */
 function factorOf({ scale, size }) {
   return Math.abs(scale * Math.sqrt(size) - 1) < 1e-6 ? '÷ √d' : `× ${number(scale, 3)}`;
@@ -93,7 +87,7 @@ function scoreTable(context, work, tokens) {
       el(
         'td',
         { class: 'weighed' },
-        weightBar(work.weights[j]),
+        bar(work.weights[j]),
         el('b', {}, number(work.weights[j], 4)),
       ),
       el('td', { class: 'captured' }, number(work.captured[j], 4)),
@@ -290,6 +284,30 @@ function onlyThere({ capture, store }, attention) {
   );
 }
 
+/** The sums of the heads in one vector: words and the vector, captured where it was. */
+async function allHeads(context, attention, head, row, work) {
+  const { capture } = context;
+  const name = `${attention.name}.concat`;
+  const heads = headsOf(attention);
+  const size = work.output.length;
+  const summed = await concatenation(capture, attention, row, heads);
+  const captured = work.followed && capture.has(name) ? await capture.values(name) : null;
+  const complete = heads.length === attention.heads;
+  const place = (captured || complete ? head : heads.indexOf(head)) * size;
+  const words = [
+    captured || complete
+      ? `The sums of all ${attention.heads} heads.`
+      : `The sums of heads ${heads.join(', ')}.`,
+    ` Head ${head} has numbers ${place} to ${place + size - 1}. `,
+    captured && complete
+      ? `Summed here, they agree with the captured ones to ${
+        number(largestDifference(summed, captured), 5)
+      }.`
+      : '',
+  ];
+  return [words, vector(context, 'concat', captured ?? summed, { name: 'concat' })];
+}
+
 /** @param {import('../app.js').Context} context @param {import('../store.js').State} state */
 async function cards(context, state, attention) {
   const { capture } = context;
@@ -297,8 +315,6 @@ async function cards(context, state, attention) {
   const work = await queryThroughHead(capture, attention, head, row);
   const keys = capture.tokens(attention.keys);
   const token = capture.tokens(attention.queries)[row];
-  const heads = headsOf(attention);
-  const whole = await concatenation(capture, attention, row, heads);
   const { before } = layerSteps(capture, attention);
   const list = [];
   const add = (title, formula, words, ...content) =>
@@ -327,26 +343,10 @@ async function cards(context, state, attention) {
     valueTable(context, work, keys),
     vector(context, 'z', work.output, { name: 'head_output' }),
   );
-  const captured = work.followed && capture.has(`${attention.name}.concat`)
-    ? await capture.values(`${attention.name}.concat`)
-    : null;
-  const place = heads.indexOf(head);
   add(
     'All heads next to each other',
     'concat = [z₀ z₁ …]',
-    [
-      `The sums of all ${heads.length} heads. Head ${head} has numbers ${
-        place * work.output.length
-      } to ${(place + 1) * work.output.length - 1}. `,
-      captured && captured.length === whole.length
-        ? `Summed here, they agree with the captured ones to ${
-          number(largestDifference(whole, captured), 5)
-        }.`
-        : '',
-    ],
-    vector(context, 'concat', captured && captured.length === whole.length ? captured : whole, {
-      name: 'concat',
-    }),
+    ...await allHeads(context, attention, head, row, work),
   );
   return [
     ...list,

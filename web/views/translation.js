@@ -1,9 +1,16 @@
 // An encoder–decoder: the three attentions of one output token, and which words belong together.
 import { css, inkOn, weightColour } from '../colour.js';
+import { headsOf } from '../capture.js';
 import { choice, el, svg } from '../dom.js';
+import { within } from '../store.js';
 import { number, percent, tokenText, visible } from '../text.js';
 
-/** Tokens shaded by how much they are looked at. */
+/**
+ * Tokens shaded by how much they are looked at.
+ * @param {import('../app.js').Context} context @param {import('../capture.js').Token[]} tokens
+ * @param {number[]} weights
+ * @param {{own?: number, open?: (index: number) => void}} [options] own: the one that looks
+ */
 function shaded(context, tokens, weights, { own = -1, open } = {}) {
   const palette = context.palette();
   return el(
@@ -176,17 +183,16 @@ class TranslationView {
     const { capture, store } = this.context;
     const cross = this.#layer('decoder-cross', Number(state.depth ?? NaN));
     const depth = cross.layer;
-    const head = state.mix ?? 'mean';
-    const output = Math.min(
-      Number(state.output ?? Math.min(1, this.target.length - 1)),
-      this.target.length - 1,
-    );
-    const layers = capture.groups.find(({ id }) => id === 'decoder-cross').attentions.map((
-      { layer },
-    ) => [String(layer), String(layer)]);
+    const inside = headsOf(cross).map(String);
+    const head = inside.includes(state.mix) ? state.mix : 'mean';
+    const output = within(state.output, this.target.length, Math.min(1, this.target.length - 1));
+    /** @type {[string, string][]} */
+    const layers = capture.attentions.filter(({ kind }) => kind === 'cross')
+      .map(({ layer }) => [String(layer), String(layer)]);
+    /** @type {[string, string][]} */
     const heads = [
       ['mean', 'mean of all'],
-      ...Array.from({ length: cross.heads }, (_, i) => [String(i), String(i)]),
+      ...inside.map((one) => /** @type {[string, string]} */ ([one, one])),
     ];
     this.controls.replaceChildren(
       choice('Layer', layers, String(depth), (value) => store.set({ depth: value })),

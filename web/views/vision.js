@@ -2,6 +2,7 @@
 import { headsOf } from '../capture.js';
 import { choice, el, onceAFrame } from '../dom.js';
 import { picker } from '../picker.js';
+import { within } from '../store.js';
 import { number, visible } from '../text.js';
 
 /** The picture as the model saw it. @returns {Promise<HTMLImageElement>} */
@@ -61,6 +62,8 @@ class VisionView {
   constructor(context) {
     this.context = context;
     this.picture = context.capture.meta.image;
+    /** @type {HTMLImageElement | undefined} */
+    this.image = undefined;
     this.controls = el('div', {});
     this.canvas = /** @type {HTMLCanvasElement} */ (el('canvas', {
       class: 'picture',
@@ -112,7 +115,7 @@ class VisionView {
       ...(capture.meta.rollout?.encoder ? ['rollout'] : []),
     ];
     this.overlay = overlays.includes(state.overlay) ? state.overlay : overlays.at(-1);
-    this.row = Math.min(Number(state.from_patch ?? 0), capture.tokens('encoder').length - 1);
+    this.row = within(state.from_patch, capture.tokens('encoder').length, 0);
     const line = picker(this.context, { heads: false });
     line.append(
       el('label', { class: 'field' }, el('span', {}, 'Veil'), this.strength),

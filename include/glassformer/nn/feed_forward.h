@@ -20,7 +20,8 @@ struct FeedForwardSpec {
 
 // The position-wise feed-forward network, and the residual around it:
 //   residual + dropout(down(hidden)),  hidden = activation(up(x)), or activation(gate(x)) · up(x)
-// x: [..., width]. Weights `up`, `gate` and `down`. Steps: hidden, output.
+// x: [..., width]. Weights `up`, `gate` and `down`. Steps: up, gate (before the activation),
+// hidden, output.
 class FeedForward {
  public:
   FeedForward(const Weights& weights, const FeedForwardSpec& spec);
