@@ -41,7 +41,7 @@ TEST(Page, SharesAreExactToAStepOfTheirRoot) {
   double most = 0;
   for (size_t i = 0; i < values.size(); ++i)
     most = std::max(most, std::abs(std::pow(codes.codes[i] / 65535.0, 2) - values[i]));
-  EXPECT_LE(most, 1.0 / 65535);  // measured 1.52e-05, which is it
+  EXPECT_LE(most, 1.0 / 65535);                  // measured 1.52e-05, which is it
   EXPECT_GT(codes.codes[values.size() - 2], 0);  // 1e-8 is not nothing
 }
 
