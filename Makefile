@@ -33,9 +33,9 @@ deps: ## install the Debian packages that are missing
 build: deps ## build everything (release)
 	@$(call build,release)
 
-run: deps ## build and run the attention walk-through
-	@$(call build,release,attention_walkthrough)
-	@build/release/bin/attention_walkthrough
+run: deps ## build and take the tour: translations, a text, the attention, and a page to open
+	@$(call build,release,glassformer_cli)
+	@build/release/bin/glassformer demo --html build/demo.html
 
 test: build ## build and run all tests and checks
 	@$(call ctest,release)

@@ -27,7 +27,7 @@ constexpr Translator kTranslators[] = {{"translate-en-de", "German"},
 constexpr const char* kSentences[] = {
     "Two young men are playing football in the park.",
     "A woman in a red dress is reading a book on a bench.",
-    "Several children run through the snow with their dog.",
+    "A wooden walkway leading up a grassy slope under a blue sky.",
 };
 constexpr const char* kPrompt = "ROMEO:\n";
 constexpr int64_t kBeams = 5;

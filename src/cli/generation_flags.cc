@@ -107,7 +107,7 @@ void GenerationFlags::add_to(CLI::App& command) {
         flag.help);
     option->group(group);
     if (flag.kind == Kind::kTexts) continue;
-    option->expected(1);
+    option->expected(1)->allow_extra_args(false);
     if (flag.kind != Kind::kText) option->check(validator_for(flag.kind));
   }
   command.add_option("--bad-words", bad_words_, "never say these")->group(group);

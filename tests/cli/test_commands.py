@@ -219,6 +219,19 @@ class Commands(unittest.TestCase):
                  for one in ids]
         self.assertEqual(together, alone)
 
+    def test_bundled_models_are_known_by_name(self):
+        said = self.output("translate", "translate-en-de", "--num-beams", "5", "A man is sleeping.",
+                           "Two dogs run.")
+        self.assertEqual(said, "Ein Mann schläft.\nZwei Hunde rennen.\n")
+        self.assert_fails(1, "no-such-model", "translate-en-de", arguments=["info", "no-such-model"])
+
+    def test_demo_shows_every_bundled_model_and_writes_a_page(self):
+        page = self.folder / "page.html"
+        said = self.output("demo", "--html", page)
+        for part in ("German", "French", "greedy", "beams", "ROMEO:", "cross_attention", str(page)):
+            self.assertIn(part, said)
+        self.assertIn("translate-en-de", page.read_text(encoding="utf-8"))
+
     def test_bench_decode_reports_both_rates(self):
         report = json.loads(self.output("bench", "decode", MODELS / "gpt2", "--prompt", 8,
                                         "--tokens", 4, "--json"))

@@ -108,6 +108,25 @@ TEST(Model, CreatedModelsTrainEveryWeight) {
     EXPECT_TRUE(parameter.value.grad().defined()) << parameter.name;
 }
 
+// A layer of zeros before another never learns.
+TEST(Model, CreatedModelsStartWithNoMatrixOfZeros) {
+  const std::filesystem::path models = fixture("");
+  int families = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(models)) {
+    std::ifstream in(entry.path() / "config.json");
+    const std::string config{std::istreambuf_iterator<char>(in), {}};
+    if (config.empty() || config.find("quantization_config") != std::string::npos) continue;
+    ++families;
+    for (const Parameter& parameter : Model::create(config, 3).transformer().parameters()) {
+      if (!parameter.matrix) continue;
+      const std::vector<float> values = parameter.value.to_vector<float>();
+      EXPECT_THAT(values, ::testing::Contains(::testing::Ne(0)))
+          << entry.path().filename() << ": " << parameter.name;
+    }
+  }
+  EXPECT_GT(families, 20);
+}
+
 TEST(Model, SaysWhatIsWrongWithAFolder) {
   const TemporaryFolder folder;
   expect_throws<FileError>([&] { Model::open(folder.path() / "none"); }, "found neither");

@@ -7,6 +7,7 @@ void set_head(const ArchitectureConfig& config, const std::string& kind, const N
               Recipe& recipe) {
   const JsonFields& fields = config.fields;
   HeadSpec& head = recipe.spec.head;
+  head.initial = recipe.spec.tokens->initial;
   NameMap& names = recipe.names;
   head.dropout = fields.number("classifier_dropout", fields.number("hidden_dropout_prob", 0.1));
   if (kind == "Model" || kind == "ForSequenceClassification") {

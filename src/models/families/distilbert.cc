@@ -7,6 +7,7 @@ void set_head(const ArchitectureConfig& config, const std::string& kind, const N
               Recipe& recipe) {
   const JsonFields& fields = config.fields;
   HeadSpec& head = recipe.spec.head;
+  head.initial = recipe.spec.tokens->initial;
   if (kind == "ForMaskedLM") {
     head.kind = HeadSpec::Kind::kLanguageModel;
     head.transform = HeadSpec::Transform{activation_of(fields, "activation", "gelu"), norm};
