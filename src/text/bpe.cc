@@ -132,7 +132,7 @@ void Bpe::tokenize(std::string_view piece, ModelScratch& scratch,
   } else {
     start_with_characters(piece, scratch);
   }
-  merges_.apply(scratch.ids, scratch.sizes, scratch.merges);
+  merges_.apply(scratch.ids, scratch.sizes, scratch.merging);
   const size_t first = tokens.size();
   uint32_t at = 0;
   for (size_t i = 0; i < scratch.ids.size(); ++i) {

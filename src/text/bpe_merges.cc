@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
-#include <queue>
 
 #include "text/hash.h"
 
@@ -45,11 +44,11 @@ const BpeMerges::Merge* BpeMerges::find(uint32_t left, uint32_t right) const {
 }
 
 void BpeMerges::apply(std::vector<uint32_t>& ids, std::vector<uint32_t>& sizes,
-                      std::vector<uint64_t>& room) const {
+                      Scratch& scratch) const {
   if (ids.size() <= kShort) {
-    apply_short(ids, sizes, room);
+    apply_short(ids, sizes, scratch.merges);
   } else {
-    apply_long(ids, sizes);
+    apply_long(ids, sizes, scratch);
   }
 }
 
@@ -78,36 +77,38 @@ void BpeMerges::apply_short(std::vector<uint32_t>& ids, std::vector<uint32_t>& s
   }
 }
 
-std::vector<BpeMerges::Joined> BpeMerges::joined(const std::vector<uint32_t>& ids, size_t first,
-                                                 size_t last) const {
+void BpeMerges::join(const std::vector<uint32_t>& ids, size_t first, size_t last, Scratch& scratch,
+                     std::vector<Joined>& result) const {
   constexpr uint32_t kNone = UINT32_MAX;
-  struct Symbol {
-    uint32_t id, previous, next;
-    bool gone;
-  };
   const auto count = static_cast<uint32_t>(last - first);
-  std::vector<Symbol> symbols(count);
+  auto& symbols = scratch.symbols;
+  symbols.resize(count);
   for (uint32_t i = 0; i < count; ++i)
     symbols[i] = {ids[first + i], i > 0 ? i - 1 : kNone, i + 1 < count ? i + 1 : kNone, false};
-  // The rank of a merge above, the place of its left symbol below.
-  std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> queue;
-  const auto merge_at = [&](const Symbol& left) -> const Merge* {
-    return left.next == kNone ? nullptr : find(left.id, symbols[left.next].id);
+  // A heap, the smallest first: the rank of a merge above, the place of its left symbol below.
+  auto& queue = scratch.merges;
+  queue.clear();
+  const auto merge_at = [&](uint32_t left) -> const Merge* {
+    const uint32_t right = symbols[left].next;
+    return right == kNone ? nullptr : find(symbols[left].id, symbols[right].id);
   };
   const auto offer = [&](uint32_t at) {
-    if (at == kNone) return;
-    if (const Merge* merge = merge_at(symbols[at])) queue.push(uint64_t{merge->rank} << 32 | at);
+    const Merge* merge = at == kNone ? nullptr : merge_at(at);
+    if (merge == nullptr) return;
+    queue.push_back(uint64_t{merge->rank} << 32 | at);
+    std::push_heap(queue.begin(), queue.end(), std::greater<>());
   };
   for (uint32_t i = 0; i < count; ++i) offer(i);
   while (!queue.empty()) {
-    const uint64_t top = queue.top();
-    queue.pop();
+    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+    const uint64_t top = queue.back();
+    queue.pop_back();
     const auto at = static_cast<uint32_t>(top);
-    Symbol& left = symbols[at];
+    auto& left = symbols[at];
     if (left.gone) continue;
-    const Merge* merge = merge_at(left);
-    if (!merge || merge->rank != top >> 32) continue;  // the pair has changed since
-    Symbol& right = symbols[left.next];
+    const Merge* merge = merge_at(at);
+    if (merge == nullptr || merge->rank != top >> 32) continue;  // the pair has changed since
+    auto& right = symbols[left.next];
     left.id = merge->result;
     left.next = right.next;
     right.gone = true;
@@ -115,10 +116,9 @@ std::vector<BpeMerges::Joined> BpeMerges::joined(const std::vector<uint32_t>& id
     offer(left.previous);
     offer(at);
   }
-  std::vector<Joined> result;
+  result.clear();
   for (uint32_t at = 0; at != kNone; at = symbols[at].next)
     result.push_back({symbols[at].id, static_cast<uint32_t>(first) + at});
-  return result;
 }
 
 // Why windows may be merged by themselves: a row of tokens is the result for its text if, and only
@@ -127,31 +127,34 @@ std::vector<BpeMerges::Joined> BpeMerges::joined(const std::vector<uint32_t>& id
 // beside that border too, which until then were merged as they would be alone. So it is enough to
 // merge anew what is near the border of two windows, until the tokens at both ends of that stay as
 // they were.
-bool BpeMerges::append(const std::vector<uint32_t>& ids, size_t last,
-                       const std::vector<Joined>& more, std::vector<Joined>& done) const {
+bool BpeMerges::append(const std::vector<uint32_t>& ids, size_t last, Scratch& scratch) const {
+  auto& [merges, symbols, done, window, middle] = scratch;
   for (size_t reach = 4; reach <= kFarthest; reach *= 2) {
-    const size_t before = std::min(reach, done.size()), after = std::min(reach, more.size());
+    const size_t before = std::min(reach, done.size()), after = std::min(reach, window.size());
     const auto from = done.end() - static_cast<std::ptrdiff_t>(before);
-    const size_t end = after < more.size() ? more[after].first : last;
-    const std::vector<Joined> middle = joined(ids, from->first, end);
+    const size_t end = after < window.size() ? window[after].first : last;
+    join(ids, from->first, end, scratch, middle);
     const bool left_stays = before == done.size() || middle.front() == *from;
-    const bool right_stays = end == ids.size() || middle.back() == more[after - 1];
+    const bool right_stays = end == ids.size() || middle.back() == window[after - 1];
     if (!left_stays || !right_stays) continue;
     done.erase(from, done.end());
     done.insert(done.end(), middle.begin(), middle.end());
-    done.insert(done.end(), more.begin() + static_cast<std::ptrdiff_t>(after), more.end());
+    done.insert(done.end(), window.begin() + static_cast<std::ptrdiff_t>(after), window.end());
     return true;
   }
   return false;
 }
 
-void BpeMerges::apply_long(std::vector<uint32_t>& ids, std::vector<uint32_t>& sizes) const {
+void BpeMerges::apply_long(std::vector<uint32_t>& ids, std::vector<uint32_t>& sizes,
+                           Scratch& scratch) const {
+  auto& done = scratch.done;
   const size_t count = ids.size();
-  std::vector<Joined> done = joined(ids, 0, std::min(kWindow, count));
+  join(ids, 0, std::min(kWindow, count), scratch, done);
   for (size_t first = kWindow; first < count; first += kWindow) {
     const size_t last = std::min(first + kWindow, count);
-    if (append(ids, last, joined(ids, first, last), done)) continue;
-    done = joined(ids, 0, count);  // tokens that depend on what is far away: all at once
+    join(ids, first, last, scratch, scratch.window);
+    if (append(ids, last, scratch)) continue;
+    join(ids, 0, count, scratch, done);  // tokens that depend on what is far away: all at once
     break;
   }
   for (size_t i = 0; i < done.size(); ++i) {

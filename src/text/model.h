@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "text/bpe_merges.h"
 #include "text/vocabulary.h"
 #include "text/word_cache.h"
 
@@ -17,7 +18,7 @@ struct ModelScratch {
   WordCache cache;
   std::vector<uint32_t> ids;
   std::vector<uint32_t> sizes;
-  std::vector<uint64_t> merges;
+  BpeMerges::Scratch merging;
   std::vector<double> scores;
   std::vector<uint32_t> starts;
   std::string text;

@@ -117,7 +117,8 @@ TEST(Model, CreatedModelsStartWithNoMatrixOfZeros) {
     const std::string config{std::istreambuf_iterator<char>(in), {}};
     if (config.empty() || config.find("quantization_config") != std::string::npos) continue;
     ++families;
-    for (const Parameter& parameter : Model::create(config, 3).transformer().parameters()) {
+    const Model model = Model::create(config, 3);
+    for (const Parameter& parameter : model.transformer().parameters()) {
       if (!parameter.matrix) continue;
       const std::vector<float> values = parameter.value.to_vector<float>();
       EXPECT_THAT(values, ::testing::Contains(::testing::Ne(0)))

@@ -65,8 +65,8 @@ Ids apply(Ids ids, const std::vector<Rule>& rules) {
                rules[rank].result);
   const size_t count = ids.size();
   Ids sizes(count, 1);
-  std::vector<uint64_t> room;
-  merges.apply(ids, sizes, room);
+  BpeMerges::Scratch scratch;
+  merges.apply(ids, sizes, scratch);
   size_t sum = 0;
   for (const uint32_t size : sizes) sum += size;
   EXPECT_EQ(sizes.size(), ids.size());
