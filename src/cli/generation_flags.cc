@@ -105,13 +105,17 @@ void GenerationFlags::add_to(CLI::App& command) {
           value = json_of(kind, given);
         },
         flag.help);
-    option->group(group);
+    option->group(group)->allow_extra_args(false);  // what follows its value is the text
     if (flag.kind == Kind::kTexts) continue;
-    option->expected(1)->allow_extra_args(false);
+    option->expected(1);
     if (flag.kind != Kind::kText) option->check(validator_for(flag.kind));
   }
-  command.add_option("--bad-words", bad_words_, "never say these")->group(group);
-  command.add_option("--force-words", force_words_, "say all of these (with beams)")->group(group);
+  command.add_option("--bad-words", bad_words_, "never say this; may be repeated")
+      ->allow_extra_args(false)
+      ->group(group);
+  command.add_option("--force-words", force_words_, "say this (with beams); may be repeated")
+      ->allow_extra_args(false)
+      ->group(group);
   command.add_option("--prefix", prefix_, "the new text begins with this")->group(group);
   command
       .add_option("--json-schema", json_schema_file_, "the text is JSON that fits this schema file")

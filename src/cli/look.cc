@@ -70,9 +70,13 @@ void run(const Options& options) {
 void add_choices(CLI::App& command, LookOptions& look) {
   const char* group = "What to look at";
   command
-      .add_option("--layer", look.layers, "these layers; the terminal shows the last, files all")
+      .add_option("--layer", look.layers,
+                  "this layer; may be repeated; the terminal shows the last, files all")
+      ->allow_extra_args(false)
       ->group(group);
-  command.add_option("--head", look.heads, "these heads; all unless given")->group(group);
+  command.add_option("--head", look.heads, "this head; may be repeated; all unless given")
+      ->allow_extra_args(false)
+      ->group(group);
   command
       .add_option("--row", look.row,
                   "the query to follow; where the prediction is made unless given")
@@ -80,10 +84,12 @@ void add_choices(CLI::App& command, LookOptions& look) {
   command
       .add_option("--probe", look.probes,
                   "also the steps of this name; * stands for a part of a name, ** for several")
+      ->allow_extra_args(false)
       ->group(group);
   command
       .add_option("--ablate", look.ablate,
                   "look without this step or head: decoder.3.self_attention.head.5")
+      ->allow_extra_args(false)
       ->group(group);
   command
       .add_option_function<std::string>(

@@ -225,6 +225,12 @@ class Commands(unittest.TestCase):
         self.assertEqual(said, "Ein Mann schläft.\nZwei Hunde rennen.\n")
         self.assert_fails(1, "no-such-model", "translate-en-de", arguments=["info", "no-such-model"])
 
+    def test_what_follows_the_value_of_an_option_is_the_text(self):
+        for option in (["--bad-words", "Hund"], ["--stop-strings", "xyz"], ["--length-penalty", "1"]):
+            self.assertTrue(self.output("translate", "translate-en-de", *option, "A dog runs."))
+        for option in (["--layer", "2"], ["--head", "1"], ["--probe", "logits"]):
+            self.assertIn("Hund", self.output("look", "translate-en-de", *option, "A dog runs."))
+
     def test_demo_shows_every_bundled_model_and_writes_a_page(self):
         page = self.folder / "page.html"
         said = self.output("demo", "--html", page)
