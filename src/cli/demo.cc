@@ -64,10 +64,10 @@ class Tour {
   // The same sentences with the likeliest word at each step, and with the likeliest sentence that
   // five hypotheses side by side find.
   void translate(const Translator& translator) {
-    heading(fmt::format("English to {}, greedy and with {} beams", translator.language, kBeams),
-            translator.model);
     const GenerationRunOptions options = model(translator.model);
     const GenerationRun run(options);
+    heading(fmt::format("English to {}, greedy and with {} beams", translator.language, kBeams),
+            translator.model);
     std::vector<GenerationRequest> requests;
     for (const char* sentence : kSentences)
       for (const int64_t beams : {int64_t{1}, kBeams}) {
@@ -92,9 +92,9 @@ class Tour {
   }
 
   void continue_text() {
-    heading("A text goes on, a byte at a time", "shakespeare");
     const GenerationRunOptions options = model("shakespeare");
     const GenerationRun run(options);
+    heading("A text goes on, a byte at a time", "shakespeare");
     GenerationRequest request = run.request(run.source_tokenizer().encode(kPrompt).ids);
     request.options.do_sample = true;
     request.options.temperature = 0.7;

@@ -12,6 +12,7 @@
 #include "glassformer/inspect/attribution.h"
 #include "glassformer/inspect/capture.h"
 #include "glassformer/inspect/lens.h"
+#include "glassformer/inspect/replace.h"
 #include "glassformer/inspect/saliency.h"
 #include "glassformer/ops/ops.h"
 #include "inspect/small_models.h"
@@ -72,23 +73,13 @@ TEST_P(Explain, SaliencyIsTheNormOfTheGradient) {
   model_(input_, {.probe = &capture});
   const Tensor embedding = capture.value("embedding");
   ASSERT_EQ(static_cast<int64_t>(found.size()), embedding.size(1));
-  class Put : public Probe {
-   public:
-    explicit Put(Tensor value) : value_(std::move(value)) {}
-    ProbeWish wish(const std::string& name) override {
-      return {name == "embedding" ? ProbeWish::Kind::kReplace : ProbeWish::Kind::kNothing};
-    }
-    void read(const std::string&, const Tensor&) override {}
-    Tensor replace(const std::string&, const Tensor&) override { return value_; }
-
-   private:
-    Tensor value_;
-  };
   const auto logit = [&](int64_t token, int64_t at, double by) {
     std::vector<double> values = embedding.to_vector<double>();
     values[static_cast<size_t>(token * embedding.size(2) + at)] += by;
-    Put put(from_vector(values, embedding.shape()));
-    const Tensor logits = model_(input_, {.probe = &put}).logits;
+    Capture moved({"embedding"});
+    moved.read("embedding", from_vector(values, embedding.shape()));
+    Patch patch(moved);
+    const Tensor logits = model_(input_, {.probe = &patch}).logits;
     return logits.to_vector<double>()[static_cast<size_t>(logits.count() - logits.size(-1) + 1)];
   };
   double square = 0;
