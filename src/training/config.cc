@@ -37,6 +37,7 @@ OptimizerOptions optimizer_of(const JsonFields& fields, Precision precision) {
   options.weight_decay = fields.number("weight_decay", options.weight_decay);
   options.momentum = fields.number("momentum", options.momentum);
   options.nesterov = fields.boolean("nesterov", options.nesterov);
+  options.layer_decay = fields.number("layer_decay", options.layer_decay);
   using Decay = OptimizerOptions::Decay;
   options.decay = named_choice<Decay>(fields.where() + ": decay", fields.text("decay", "matrices"),
                                       {{"matrices", Decay::kMatrices}, {"all", Decay::kAll}});
@@ -47,7 +48,7 @@ OptimizerOptions optimizer_of(const JsonFields& fields, Precision precision) {
 void read_optimizer(const JsonFields& fields, TrainConfig& config) {
   const Section section(fields, "optimizer",
                         {"kind", "lr", "beta1", "beta2", "epsilon", "weight_decay", "momentum",
-                         "nesterov", "decay", "clip_norm", "shard"});
+                         "nesterov", "decay", "layer_decay", "clip_norm", "shard"});
   config.trainer.optimizer = optimizer_of(section.fields, config.precision);
   config.trainer.schedule.peak = section.fields.number("lr", config.trainer.schedule.peak);
   config.trainer.clip_norm = section.fields.number("clip_norm", 0);
@@ -115,7 +116,8 @@ TrainConfig parse_train_config(Json json, const std::string& where, const fs::pa
                          "optimizer",      "schedule",       "steps",
                          "epochs",         "evaluate_every", "checkpoint",
                          "early_stopping", "average",        "label_smoothing",
-                         "temperature",    "recompute",      "threads"});
+                         "temperature",    "r_drop",         "recompute",
+                         "threads"});
   config.task = task_of(fields.text("task"));
   config.model = fields.object("model").json();
   config.data = fields.object("data").json();
@@ -132,7 +134,7 @@ TrainConfig parse_train_config(Json json, const std::string& where, const fs::pa
   trainer.seed = static_cast<uint64_t>(count_of(fields, "seed", 0));
   trainer.recompute = fields.boolean("recompute", false);
   trainer.objective = {config.task, fields.number("label_smoothing", 0),
-                       fields.number("temperature", 0.05)};
+                       fields.number("temperature", 0.05), fields.number("r_drop", 0)};
   read_optimizer(fields, config);
   read_schedule(fields, config);
   read_batch(fields, config);

@@ -36,6 +36,19 @@ Held classes_of(const Objective& objective, const Tensor& output, const Batch& b
   return {logits, from_vector(own, {logits.size(0)}, output.device())};
 }
 
+// Small differences of chances need more than half precision.
+Tensor widened(const Tensor& logits) {
+  return logits.dtype() == DType::kFloat64 ? logits : cast(logits, DType::kFloat32);
+}
+
+// 1 for a target that counts, 0 for an ignored one, in the shape of `like`.
+Tensor held_targets(const Batch& batch, const Tensor& like) {
+  std::vector<float> held;
+  for (const int64_t target : batch.targets.to_vector<int64_t>())
+    held.push_back(target == kIgnoredTarget ? 0.F : 1.F);
+  return cast(from_vector(held, like.shape(), like.device()), like.dtype());
+}
+
 bool is_regression(const Batch& batch) {
   return batch.targets.defined() && is_floating(batch.targets.dtype());
 }
@@ -66,6 +79,20 @@ Loss loss_of(const Objective& objective, const Tensor& output, const Batch& batc
                          .ignore_index = kIgnoredTarget,
                          .reduction = Reduction::kSum}),
           batch.target_count};
+}
+
+Loss loss_of_two(const Objective& objective, const Tensor& first, const Tensor& second,
+                 const Batch& batch) {
+  require<ValueError>(!is_regression(batch) && objective.task != Task::kEmbedding,
+                      "training: r_drop: expected targets that are classes, found {}",
+                      is_regression(batch) ? "numbers" : "pairs of texts");
+  const Loss of_first = loss_of(objective, first, batch);
+  const Loss of_second = loss_of(objective, second, batch);
+  const Tensor log_p = log_softmax(widened(first));
+  const Tensor log_q = log_softmax(widened(second));
+  const Tensor apart = sum((exp(log_p) - exp(log_q)) * (log_p - log_q), {-1});
+  const Tensor difference = sum(apart * held_targets(batch, apart));
+  return {(of_first.sum + of_second.sum + difference * objective.r_drop) * 0.5, of_first.count};
 }
 
 Evaluation evaluate(const Learner& learner, const Dataset& data, const Objective& objective,

@@ -12,6 +12,7 @@
 #include "glassformer/ops/create.h"
 #include "glassformer/ops/pointwise.h"
 #include "glassformer/ops/reduce.h"
+#include "training/layer_rates.h"
 
 namespace glassformer {
 namespace {
@@ -35,6 +36,9 @@ void check_options(const OptimizerOptions& options) {
                       "optimizer: expected weight_decay from 0, found {}", options.weight_decay);
   require<ValueError>(between(options.momentum, 0, 1),
                       "optimizer: expected momentum from 0 to below 1, found {}", options.momentum);
+  require<ValueError>(options.layer_decay > 0 && options.layer_decay <= 1,
+                      "optimizer: expected layer_decay above 0 to 1, found {}",
+                      options.layer_decay);
   require<ValueError>(!options.stochastic_rounding || options.kind != Kind::kAdafactor,
                       "optimizer: adafactor has no stochastic_rounding");
 }
@@ -69,6 +73,7 @@ Optimizer::Optimizer(const std::vector<Trained>& parameters, const OptimizerOpti
   for (const Trained& one : parameters)
     if (one.value.requires_grad()) parameters_.push_back(one);
   states_.resize(parameters_.size());
+  rates_ = layer_rates(parameters_, options.layer_decay);
   if (shards != nullptr) owners_ = share_out(parameters_, shards->size());
 }
 
@@ -112,7 +117,7 @@ void Optimizer::step(double learning_rate, double gradient_scale) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].value.grad().defined() || !owns(i)) continue;
     make_state(i);
-    update(i, learning_rate, gradient_scale);
+    update(i, learning_rate * rates_[i], gradient_scale);
   }
   if (shards_ != nullptr) share();
 }

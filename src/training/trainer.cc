@@ -32,6 +32,8 @@ void check_options(const TrainerOptions& options) {
                       "training: expected to keep 1 checkpoint or more, found {}", options.keep);
   require<ValueError>(options.clip_norm >= 0, "training: expected clip_norm from 0, found {}",
                       options.clip_norm);
+  require<ValueError>(options.objective.r_drop >= 0, "training: expected r_drop from 0, found {}",
+                      options.objective.r_drop);
   require<ValueError>(options.ema >= 0 && options.ema < 1,
                       "training: expected ema from 0 to below 1, found {}", options.ema);
 }
@@ -110,6 +112,13 @@ void Trainer::exchange_gradients() {
   exchange_.wait();
 }
 
+Loss Trainer::loss_of_batch(const Context& context) const {
+  const Objective& objective = options_.objective;
+  const Tensor output = learner_(last_batch_, context);
+  if (objective.r_drop == 0) return loss_of(objective, output, last_batch_);
+  return loss_of_two(objective, output, learner_(last_batch_, context), last_batch_);
+}
+
 Trainer::StepSums Trainer::forward_and_backward() {
   StepSums sums;
   optimizer_.clear_gradients();
@@ -122,7 +131,7 @@ Trainer::StepSums Trainer::forward_and_backward() {
     const bool uneven = last && exchange_.size() > 1 && exchange_.any(empty);
     if (!empty) {
       const Context context{.random = &random_, .recompute = options_.recompute};
-      const Loss loss = loss_of(options_.objective, learner_(last_batch_, context), last_batch_);
+      const Loss loss = loss_of_batch(context);
       sums.loss += loss.sum.item();
       sums.targets += loss.count;
       sums.tokens += last_batch_.tokens;

@@ -14,6 +14,9 @@ struct Objective {
   Task task = Task::kCausalLm;
   double label_smoothing = 0;
   double temperature = 0.05;  // kEmbedding: what cosines are divided by
+  // α of R-Drop (Liang et al., 2021), for classes; 0: none. Each batch goes through the model
+  // twice, with other dropout; see loss_of_two.
+  double r_drop = 0;
 };
 
 struct Loss {
@@ -24,6 +27,12 @@ struct Loss {
 // Classes: the cross-entropy. Float targets: the squared error. kEmbedding: the cross-entropy of
 // each anchor's cosine with its own positive among all positives of the batch.
 Loss loss_of(const Objective& objective, const Tensor& output, const Batch& batch);
+
+// The mean of the losses of two outputs of one batch, and α times how much the classes' chances p
+// and q of the two differ: ½ KL(p ‖ q) + ½ KL(q ‖ p) = ½ Σ (p - q)(log p - log q), over the targets
+// that are not ignored. Throws ValueError where the targets are not classes.
+Loss loss_of_two(const Objective& objective, const Tensor& first, const Tensor& second,
+                 const Batch& batch);
 
 // How good outputs are, over many batches.
 struct Evaluation {

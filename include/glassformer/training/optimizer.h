@@ -22,6 +22,10 @@ struct OptimizerOptions {
   bool nesterov = false;
   // Which parameters decay. Those of rank 1 are biases and the weights of norms.
   enum class Decay : uint8_t { kMatrices, kAll } decay = Decay::kMatrices;
+  // What the learning rate is multiplied by from a block to the one below it (Howard and Ruder,
+  // 2018; Clark et al., 2020): the last block of a stack of n learns at layer_decay times the rate
+  // of the head, block i at layer_decay^(n - i), the embedding at layer_decay^(n + 1).
+  double layer_decay = 1;
   // bfloat16 parameters without masters are rounded up or down by chance.
   bool stochastic_rounding = false;
 };
@@ -76,6 +80,7 @@ class Optimizer {
   std::vector<Trained> parameters_;
   OptimizerOptions options_;
   std::vector<State> states_;
+  std::vector<double> rates_;  // of the parameters, times the learning rate
   GradientExchange* shards_;
   std::vector<int> owners_;  // of the parameters, where there are shards
   int64_t steps_ = 0;
