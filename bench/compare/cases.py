@@ -231,6 +231,14 @@ def train_cases():
                labels=ids(16, 1000))
 
 
+def rank_cases():
+    """`glassformer train` with processes in place of threads."""
+    for precision in (F32, "bfloat16"):
+        yield Case(name=f"ranks/gpt-10m/12x256/{precision}", op="ranks", dtype=F32, make=None,
+                   torch=None, goals=[Goal("2 processes / 2 threads", 0.9)],
+                   args={"batch": 12, "length": 256, "precision": precision})
+
+
 def nn(torch):
     return torch.nn.functional
 
@@ -245,6 +253,7 @@ def all_cases(quick):
     yield from decode_cases(quick)
     yield from translate_cases()
     yield from train_cases()
+    yield from rank_cases()
 
 
 def make_inputs(torch, case):

@@ -22,6 +22,7 @@ import generation_files
 import generation_report
 import models
 import peer_probe
+import ranks
 import report
 import sides
 import tokenizing
@@ -170,6 +171,13 @@ def compare_training(chosen, torch, peer, arguments):
     return results, training.markdown(results, peer, arguments.threads, arguments.quick)
 
 
+def compare_ranks(chosen, _torch, _peer, arguments):
+    """(results, their table)."""
+    results = list(told(ranks.measure(case, program(arguments.root, "glassformer"),
+                                      3 if arguments.quick else 5) for case in chosen))
+    return results, ranks.markdown(results)
+
+
 def main():
     arguments = parse_arguments()
     chosen = selected(arguments)
@@ -189,9 +197,9 @@ def main():
     results, texts = [], {}
     kinds = {"ops": compare_ops, "models": compare_models, "tokenizers": compare_tokenizers,
              "decode": compare_generation, "translate": compare_generation,
-             "train": compare_training}
+             "train": compare_training, "ranks": compare_ranks}
     kind_of = {"model": "models", "tokenizer": "tokenizers", "decode": "decode",
-               "translate": "translate", "train": "train"}
+               "translate": "translate", "train": "train", "ranks": "ranks"}
     for kind, compare in kinds.items():
         wanted = [case for case in chosen if kind_of.get(case.op, "ops") == kind]
         if wanted:
