@@ -38,6 +38,11 @@ class View {
     return std::move(text_);
   }
 
+  std::string only_prediction() {
+    if (report_.prediction) prediction(*report_.prediction, "");
+    return std::move(text_);
+  }
+
   std::string only_map() {
     map();
     return std::move(text_);
@@ -331,6 +336,10 @@ class View {
 
 std::string view_of(const Report& report, const ViewOptions& options) {
   return View(report, options).text();
+}
+
+std::string prediction_of(const Report& report, const ViewOptions& options) {
+  return View(report, options).only_prediction();
 }
 
 std::string map_of(const Report& report, const ViewOptions& options) {
