@@ -109,8 +109,9 @@ Tensor on_host(const Tensor& x) { return contiguous(cast(to(x, Device::kCpu), DT
 void check_not_quantised(const char* op, const Model& model) {
   for (const Parameter& parameter : model.transformer().parameters())
     require<UnsupportedError>(!parameter.quantised.defined(),
-                              "{}: expected weights that are not quantised, found {} as {}", op,
-                              parameter.name, name_of(parameter.quantised.scheme));
+                              "{}: expected weights that are not quantised, found {} as {}; opened "
+                              "in float64 (--dtype float64) they are plain numbers",
+                              op, parameter.name, name_of(parameter.quantised.scheme));
 }
 
 Tensor explained_logit(const TransformerOutput& output, Explained& what) {
