@@ -61,7 +61,7 @@ class Look {
       const auto before = prediction_of(model_, input_, model_(input_.input), options_.top);
       report_.ablation = Report::Ablation{options_.ablate, before.value_or(Report::Prediction{})};
     }
-    const TransformerOutput output = model_(input_.input, {.probe = &both});
+    TransformerOutput output = model_(input_.input, {.probe = &both});
     for (const std::string& step : ablation.unused()) fits_nothing("ablate", step);
     for (const std::string& pattern : options_.probes)
       if (std::none_of(probe_.seen().begin(), probe_.seen().end(),
