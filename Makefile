@@ -33,7 +33,7 @@ deps: ## install the Debian packages that are missing
 build: deps ## build everything (release)
 	@$(call build,release)
 
-run: deps ## build and take the tour: translations, a text, the attention, and a page to open
+run: deps ## build and take the tour: translations, a text, a picture, the attention, and a page to open
 	@$(call build,release,glassformer_cli)
 	@build/release/bin/glassformer demo --html build/demo.html
 

@@ -1,4 +1,5 @@
-// The frame around the views: the model's name, the tabs, the theme, the keys that work everywhere.
+// The frame around the views: the captures, the model's name, the tabs, the theme, the keys that work
+// everywhere.
 import { headsOf } from './capture.js';
 import { paletteFor } from './colour.js';
 import { el } from './dom.js';
@@ -21,7 +22,7 @@ import { visionView } from './views/vision.js';
 /**
  * @typedef {object} Context  what a view is given
  * @property {import('./capture.js').Capture} capture
- * @property {Store} store
+ * @property {Pick<Store, 'state' | 'set'>} store  the state stays once the reader is in another view
  * @property {Tooltip} tooltip
  * @property {() => import('./colour.js').Palette} palette
  * @typedef {object} Mounted
@@ -48,9 +49,27 @@ const VIEWS = [
   anatomyView,
 ];
 
-/** Fills in what an address leaves open, and drops what this capture does not have. */
-function completer(capture, views) {
-  return (state) => {
+/**
+ * A capture and the views that have something to show of it.
+ * @typedef {{capture: import('./capture.js').Capture, views: View[]}} Shown
+ * @param {import('./capture.js').Capture[]} captures @returns {Shown[]}
+ */
+function shownOf(captures) {
+  return captures
+    .map((capture) => ({ capture, views: VIEWS.filter((view) => view.applies(capture)) }))
+    .filter(({ views }) => views.length);
+}
+
+/** @param {Shown[]} shown @param {import('./store.js').State} state @returns {Shown} */
+function chosenOf(shown, state) {
+  return shown[within(state.capture, shown.length, 0)];
+}
+
+/** Fills in what an address leaves open, and drops what its capture does not have. @param {Shown[]} shown */
+function completer(shown) {
+  return ({ capture: number, ...state }) => {
+    const { capture, views } = chosenOf(shown, { capture: number });
+    if (shown.length > 1) state.capture = String(within(number, shown.length, 0));
     const attention = capture.attention(state.attention) ?? capture.attentions[0];
     const view = views.some(({ id }) => id === state.view) ? state.view : views[0].id;
     if (!attention) return { ...state, view };
@@ -87,7 +106,28 @@ function summaryOf({ meta }) {
   return parts.filter(Boolean).join(' · ');
 }
 
-function headerOf(capture, theme, help) {
+/**
+ * Which of several captures is shown, by their models' names; nothing where there is one.
+ * @param {Shown[]} shown @param {Store} store
+ */
+function switchOf(shown, store) {
+  const buttons = shown.map(({ capture }, index) =>
+    el('button', {
+      type: 'button',
+      onclick: () => store.go({ view: store.state.view, capture: String(index) }),
+    }, tokenText(capture.meta.model.name))
+  );
+  const select = () =>
+    buttons.forEach((button, index) =>
+      button.setAttribute('aria-pressed', String(String(index) === store.state.capture))
+    );
+  const element = shown.length > 1 &&
+    el('div', { class: 'segments captures', role: 'group', 'aria-label': 'Captures' }, buttons);
+  return { element, select };
+}
+
+/** @param {Theme} theme @param {() => void} help */
+function headerOf(theme, help) {
   const themeButton = el('button', { class: 'quiet', type: 'button', onclick: () => theme.next() });
   const label = () => {
     const names = { auto: 'as the system', light: 'light', dark: 'dark' };
@@ -96,6 +136,13 @@ function headerOf(capture, theme, help) {
     themeButton.title = `Theme: ${names[theme.choice]}`;
   };
   label();
+  const name = el('h1', {});
+  const summary = el('p', { class: 'summary' });
+  /** @param {import('./capture.js').Capture} capture */
+  const show = (capture) => {
+    name.replaceChildren(tokenText(capture.meta.model.name));
+    summary.textContent = summaryOf(capture);
+  };
   const element = el(
     'header',
     { class: 'top' },
@@ -103,12 +150,7 @@ function headerOf(capture, theme, help) {
       'div',
       { class: 'title' },
       el('span', { class: 'mark', 'aria-hidden': 'true' }),
-      el(
-        'div',
-        {},
-        el('h1', {}, tokenText(capture.meta.model.name)),
-        el('p', { class: 'summary' }, summaryOf(capture)),
-      ),
+      el('div', {}, name, summary),
     ),
     el(
       'div',
@@ -123,10 +165,10 @@ function headerOf(capture, theme, help) {
       }, '?'),
     ),
   );
-  return { element, label };
+  return { element, label, show };
 }
 
-/** @param {View[]} views @param {Store} store */
+/** The tabs of one capture. @param {View[]} views @param {Store} store */
 function tabsOf(views, store) {
   const tabs = views.map(({ id, title }, index) =>
     el('button', {
@@ -155,16 +197,19 @@ function tabsOf(views, store) {
       tab.tabIndex = chosen ? 0 : -1;
       if (chosen) list.scrollLeft = tab.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
     });
-  return { element: el('nav', {}, list), select };
+  return { element: list, select };
 }
 
-/** Keys that work in every view, unless the reader is typing. */
-function listenToKeys(context, views, help) {
-  const { store } = context;
+/**
+ * Keys that work in every view, unless the reader is typing.
+ * @param {Store} store @param {() => Shown} chosen @param {() => void} help
+ */
+function listenToKeys(store, chosen, help) {
   window.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     if (event.target instanceof Element && event.target.closest('select, input, dialog')) return;
-    const view = views[Number(event.key) - 1];
+    const context = { store, capture: chosen().capture };
+    const view = chosen().views[Number(event.key) - 1];
     if (view) store.set({ view: view.id });
     else if (event.key === '?') help();
     else if (event.key === '[' || event.key === ']') stepHead(context, event.key === ']' ? 1 : -1);
@@ -174,40 +219,62 @@ function listenToKeys(context, views, help) {
   });
 }
 
-/** @param {HTMLElement} root @param {import('./capture.js').Capture} capture */
-export function openApp(root, capture) {
-  const views = VIEWS.filter((view) => view.applies(capture));
-  if (!views.length) throw new Error('the capture is empty');
-  const store = new Store(completer(capture, views));
+/** @param {HTMLElement} root @param {import('./capture.js').Capture[]} captures */
+export function openApp(root, captures) {
+  const shown = shownOf(captures);
+  if (!shown.length) throw new Error('the capture is empty');
+  const store = new Store(completer(shown));
   const tooltip = new Tooltip();
   const panel = el('main', { id: 'panel', role: 'tabpanel', tabindex: -1 });
+  const nav = el('nav', {});
+  let { capture, views } = chosenOf(shown, store.state);
+  /** @type {ReturnType<typeof tabsOf>} */
+  let tabs;
   /** @type {Mounted | undefined} */
   let mounted;
+  /** @type {Context['store']} */
+  let choices;
+  const update = () => {
+    choices.state = store.state;
+    mounted.update?.(store.state);
+  };
   const open = () => {
     mounted?.close?.();
     tooltip.hide();
     const view = views.find(({ id }) => id === store.state.view);
-    mounted = view.open(context);
+    choices = { state: store.state, set: (patch) => store.set(patch) };
+    mounted = view.open({ capture, store: choices, tooltip, palette });
     panel.setAttribute('aria-labelledby', `tab-${view.id}`);
     panel.replaceChildren(mounted.element);
     tabs.select(view.id);
-    mounted.update?.(store.state);
+    update();
     document.title = `${view.title} – ${capture.meta.model.name}`;
+  };
+  const turn = () => {
+    ({ capture, views } = chosenOf(shown, store.state));
+    header.show(capture);
+    captureSwitch.select();
+    tabs = tabsOf(views, store);
+    nav.replaceChildren(tabs.element);
+    open();
   };
   const theme = new Theme(() => {
     header.label();
     open();
   });
-  /** @type {Context} */
-  const context = { capture, store, tooltip, palette: () => paletteFor(theme.dark) };
+  const palette = () => paletteFor(theme.dark);
   const help = () => openHelp(capture, views);
-  const header = headerOf(capture, theme, help);
-  const tabs = tabsOf(views, store);
-  root.replaceChildren(header.element, tabs.element, panel, tooltip.box, tooltip.voice);
+  const header = headerOf(theme, help);
+  const captureSwitch = switchOf(shown, store);
+  root.replaceChildren(
+    ...[captureSwitch.element, header.element, nav, panel, tooltip.box, tooltip.voice]
+      .filter(Boolean),
+  );
   store.listen((state, before) => {
-    if (state.view === before.view) mounted.update?.(state);
-    else open();
+    if (state.capture !== before.capture) turn();
+    else if (state.view !== before.view) open();
+    else update();
   });
-  listenToKeys(context, views, help);
-  open();
+  listenToKeys(store, () => ({ capture, views }), help);
+  turn();
 }

@@ -1,12 +1,12 @@
-// The page starts here: the capture inside it is opened and the explorer drawn over it.
+// The page starts here: the captures inside it are opened and the explorer drawn over them.
 import { openApp } from './app.js';
 import { Capture } from './capture.js';
 import { el } from './dom.js';
-import { openEmbedded } from './source.js';
+import { allEmbedded } from './source.js';
 
 const root = document.getElementById('app');
 try {
-  openApp(root, new Capture(openEmbedded(document)));
+  openApp(root, allEmbedded(document).map((source) => new Capture(source)));
 } catch (error) {
   root.replaceChildren(
     el('p', { class: 'note', role: 'alert' }, `This page cannot be shown: ${error.message}`),

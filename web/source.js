@@ -1,5 +1,5 @@
-// Where a capture comes from. A page from disk carries its own; a server can hand over another
-// object with the same two members.
+// Where captures come from. A page from disk carries its own; a server can hand over other objects
+// with the same members.
 import { decodeCodes, halvesToFloats } from './codec.js';
 
 /**
@@ -25,21 +25,31 @@ function block(document, id) {
   return found;
 }
 
-/** @param {Document} document @returns {Source} */
-export function openEmbedded(document) {
+/** One of the captures in the page. @param {Document} document @returns {Source} */
+function openEmbedded(document, number) {
   /** @type {TensorEntry[]} */
-  const entries = JSON.parse(block(document, 'tensors').textContent);
+  const entries = JSON.parse(block(document, `tensors-${number}`).textContent);
   const places = new Map(entries.map((entry, index) => [entry.name, index]));
   return {
-    meta: JSON.parse(block(document, 'meta').textContent),
+    meta: JSON.parse(block(document, `meta-${number}`).textContent),
     shapes: new Map(entries.map(({ name, shape }) => [name, shape])),
     async tensor(name) {
       const index = places.get(name);
       if (index === undefined) throw new Error(`the capture has no tensor “${name}”`);
       const { shape, type, scale } = entries[index];
       const count = shape.reduce((product, size) => product * size, 1);
-      const codes = await decodeCodes(block(document, `tensor-${index}`).textContent.trim(), count);
+      const text = block(document, `tensor-${number}-${index}`).textContent.trim();
+      const codes = await decodeCodes(text, count);
       return type === 'root' ? { shape, codes } : { shape, values: halvesToFloats(codes, scale) };
     },
   };
+}
+
+/** All captures in the page, at least one. @param {Document} document @returns {Source[]} */
+export function allEmbedded(document) {
+  const sources = [openEmbedded(document, 0)];
+  while (document.getElementById(`meta-${sources.length}`)) {
+    sources.push(openEmbedded(document, sources.length));
+  }
+  return sources;
 }

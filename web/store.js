@@ -40,12 +40,23 @@ export class Store {
     }
   }
 
-  /** A new view is a new step in the browser's history; other choices replace the last. @param {State} patch */
+  /** Some choices become others. @param {State} patch */
   set(patch) {
-    const state = this.complete({ ...this.state, ...patch });
+    this.go({ ...this.state, ...patch });
+  }
+
+  /**
+   * To a place of which only these choices are known. A new view or capture is a new step in the
+   * browser's history; other choices replace the last.
+   * @param {State} choices
+   */
+  go(choices) {
+    const state = this.complete(choices);
+    const { view, capture } = this.state;
     const address = print(state);
-    if (state.view !== this.state.view) window.history.pushState(null, '', address);
-    else window.history.replaceState(null, '', address);
+    if (state.view !== view || state.capture !== capture) {
+      window.history.pushState(null, '', address);
+    } else window.history.replaceState(null, '', address);
     this.#change(state);
   }
 

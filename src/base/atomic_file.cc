@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/mapped_file.h"
 
 namespace glassformer {
 namespace {
@@ -99,6 +100,20 @@ void AtomicFile::commit() {
   close(file_);
   file_ = -1;
   sync_folder(folder_of(path_));
+}
+
+void copy_files(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (!std::filesystem::is_directory(from)) {
+    const MappedFile content(from);
+    AtomicFile file(to);
+    file.write(content.data(), content.bytes());
+    return file.commit();
+  }
+  std::error_code error;
+  std::filesystem::create_directories(to, error);
+  require<FileError>(!error, "{}: cannot be made: {}", to.string(), error.message());
+  for (const auto& entry : std::filesystem::directory_iterator(from))
+    copy_files(entry.path(), to / entry.path().filename());
 }
 
 void AtomicFile::fail(std::string_view what) const {

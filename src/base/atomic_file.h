@@ -37,4 +37,7 @@ class AtomicFile {
   int file_ = -1;  // -1 after commit()
 };
 
+// Copies a file, or all files below a folder, each as an AtomicFile. Throws FileError.
+void copy_files(const std::filesystem::path& from, const std::filesystem::path& to);
+
 }  // namespace glassformer

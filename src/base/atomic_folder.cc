@@ -8,16 +8,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path hidden(const fs::path& path) {
-  return path.parent_path() / fmt::format(".{}.tmp", path.filename().string());
+fs::path hidden(const fs::path& path, const char* ending) {
+  return path.parent_path() / fmt::format(".{}.{}", path.filename().string(), ending);
 }
 
 }  // namespace
 
 AtomicFolder::AtomicFolder(fs::path target)
-    : target_(std::move(target)), temporary_(hidden(target_)) {
+    : target_(std::move(target)), temporary_(hidden(target_, "tmp")) {
   std::error_code error;
-  require<FileError>(!fs::exists(target_, error), "{}: is there already", target_.string());
   fs::remove_all(temporary_, error);
   fs::create_directories(temporary_, error);
   require<FileError>(!error, "{}: expected a folder that can be written to: {}",
@@ -32,6 +31,7 @@ AtomicFolder::~AtomicFolder() {
 void AtomicFolder::commit() {
   sync_folder(temporary_);
   std::error_code error;
+  if (fs::exists(target_, error)) remove(target_);
   fs::rename(temporary_, target_, error);
   require<FileError>(!error, "{}: cannot be renamed to {}: {}", temporary_.string(),
                      target_.string(), error.message());
@@ -41,7 +41,7 @@ void AtomicFolder::commit() {
 
 void AtomicFolder::remove(const fs::path& folder) {
   std::error_code error;
-  const fs::path doomed = hidden(folder);
+  const fs::path doomed = hidden(folder, "old");
   fs::remove_all(doomed, error);
   fs::rename(folder, doomed, error);
   if (!error) fs::remove_all(doomed, error);

@@ -4,13 +4,12 @@
 
 namespace glassformer {
 
-// Writes a folder so that, whenever the process is killed, its path holds either nothing or all of
-// it. What is written goes to path(), a hidden folder beside it that commit() renames. A writer
-// that was killed leaves that one behind; the next writer of the same path clears it. Throws
-// FileError.
+// Writes a folder so that, whenever the process is killed, its path never holds a part of it. What
+// is written goes to path(), a hidden folder beside it that commit() renames, and what was there
+// before stays until then. A writer that was killed leaves the hidden one behind; the next writer
+// of the same path clears it. Throws FileError.
 class AtomicFolder {
  public:
-  // Throws where the folder is there already.
   explicit AtomicFolder(std::filesystem::path target);
   ~AtomicFolder();  // without a commit(), removes what was written
   AtomicFolder(const AtomicFolder&) = delete;

@@ -130,7 +130,14 @@ void save_weights(const fs::path& folder, std::span<const Named> tensors, int64_
       write_safetensors(folder / kWeightsFile, kept);
       fs::remove(folder / kWeightsIndex);
     } else {
-      write_shards(folder, shards, fresh_names(shards.size(), stale));
+      const std::vector<std::string> names = fresh_names(shards.size(), stale);
+      try {
+        write_shards(folder, shards, names);
+      } catch (...) {  // shards that no index names
+        std::error_code ignored;
+        for (const std::string& name : names) fs::remove(folder / name, ignored);
+        throw;
+      }
       fs::remove(folder / kWeightsFile);
     }
     for (const std::string& name : stale) fs::remove(folder / name);

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <memory>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "cli/bundled.h"
 #include "cli/commands.h"
 #include "cli/generation_run.h"
@@ -32,6 +34,18 @@ constexpr const char* kSentences[] = {
 constexpr const char* kPrompt = "ROMEO:\n";
 constexpr int64_t kBeams = 5;
 
+// The first, by name, of the pictures that come with a model.
+std::filesystem::path sample_of(const std::filesystem::path& model) {
+  std::filesystem::path first;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(model / "samples", error))
+    if (entry.path().extension() == ".png" && (first.empty() || entry.path() < first))
+      first = entry.path();
+  require<FileError>(!first.empty(), "{}: expected a PNG file to look at, found none",
+                     (model / "samples").string());
+  return first;
+}
+
 // The tour, one stop after the other.
 class Tour {
  public:
@@ -41,6 +55,8 @@ class Tour {
   void run() {
     for (const Translator& translator : kTranslators) translate(translator);
     continue_text();
+    look_at_translation();
+    look_at_picture();
     write_page();
     fmt::print(
         "\nEach of these models was trained by this program; docs/results.md says how. To go on: "
@@ -108,31 +124,50 @@ class Tour {
     for (std::string line; std::getline(lines, line);) fmt::print("  {}\n", line);
   }
 
-  // What the translator looked at, here in brief and on the page in full.
-  void write_page() {
-    const Translator& translator = kTranslators[0];
-    heading("Where the translator looked", translator.model);
-    const GenerationRunOptions options = model(translator.model);
-    const Model opened = options.model.open();
-    LookArguments arguments;
-    arguments.input = kSentences[0];
-    arguments.beams = kBeams;
-    const LookSubject subject = look_subject(opened, options.model.path, arguments);
-    LookOptions look;
-    look.lens = true;
-    look.rollout = LookOptions::Rollout::kAttention;
-    Report report = glassformer::look(opened, subject.input, look);
-    report.model.name = translator.model;
+  // What a model does with an input, kept for the page.
+  const Report& look_at(const char* name, const LookArguments& arguments, bool lens) {
+    const ModelOptions options = model(name).model;
+    const Model opened = options.open();
+    const LookSubject subject = look_subject(opened, options.path, arguments);
+    Report report =
+        look(opened, subject.input, {.rollout = LookOptions::Rollout::kAttention, .lens = lens});
+    report.model.name = name;
     if (report.generation) report.generation->tree = subject.tree;
+    return reports_.emplace_back(std::move(report));
+  }
+
+  void look_at_translation() {
+    const char* name = kTranslators[0].model;
+    const Report& report = look_at(name, {.input = kSentences[0], .beams = kBeams}, /*lens=*/true);
+    heading("Where the translator looked", name);
     fmt::print("{}", map_of(report, {.terminal = terminal_, .map = "cross"}));
-    glassformer::write_page(report, options_.page);
-    fmt::print("\nEvery layer, head and step of it, to open in a browser: {}\n",
+  }
+
+  void look_at_picture() {
+    const char* name = "fashion-mnist";
+    const std::vector<std::string> there = bundled_models();
+    if (std::find(there.begin(), there.end(), name) == there.end()) {
+      fmt::print("\nThe model that reads pictures, {}, is not among the bundled ones.\n", name);
+      return;
+    }
+    const std::filesystem::path picture = sample_of(model_path(name));
+    const Report& report = look_at(name, {.input = picture.string()}, /*lens=*/false);
+    heading(fmt::format("What is in the picture {}", picture.filename().string()), name);
+    fmt::print("{}", prediction_of(report, {.terminal = terminal_}));
+    fmt::print("{}", map_of(report, {.terminal = terminal_, .rollout = true}));
+  }
+
+  void write_page() const {
+    glassformer::write_page(reports_, options_.page);
+    fmt::print("\nEvery layer, head and step of {}, to open in a browser: {}\n",
+               reports_.size() > 1 ? "both" : "it",
                std::filesystem::absolute(options_.page).string());
   }
 
   const Options& options_;
   const Terminal terminal_;
   const Interrupt interrupt_;
+  std::vector<Report> reports_;
   bool first_ = true;
 };
 
@@ -140,7 +175,9 @@ class Tour {
 
 void add_demo(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "demo", "the tour: translates, continues a text and shows the attention, in seconds");
+      "demo",
+      "the tour: translates, continues a text, names what is in a picture and shows the attention, "
+      "in seconds");
   auto options = std::make_shared<Options>();
   command->add_option("--html", options->page, "where to write the page that looks inside")
       ->capture_default_str();

@@ -56,7 +56,7 @@ void run(const Options& options) {
   if (report.generation) report.generation->tree = subject.tree;
   if (!options.png.empty()) write_png(options.png, draw_heat_maps(heat_maps_of(report)));
   if (!options.svg.empty()) write_text(options.svg, heat_maps_svg(heat_maps_of(report)));
-  if (!options.html.empty()) write_page(report, options.html);
+  if (!options.html.empty()) write_page({&report, 1}, options.html);
   if (!options.safetensors.empty()) write_report(options.safetensors, report);
   if (options.json)
     fmt::print("{}\n", to_json(report));

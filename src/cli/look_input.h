@@ -11,12 +11,12 @@ namespace glassformer {
 
 // What `look` is asked to look at.
 struct LookArguments {
-  std::string input;            // a text, or a picture file for a vision model
-  std::string target;           // of an encoder–decoder: what it is shown to have said
-  std::string ids, target_ids;  // '[1,2]' in place of the two
-  int64_t generate = 0;         // so many tokens more; an encoder–decoder without target: as many
-                                // as its folder says
-  int64_t beams = 0;            // 0: as the folder says
+  std::string input = {};                 // a text, or a picture file for a vision model
+  std::string target = {};                // of an encoder–decoder: what it is shown to have said
+  std::string ids = {}, target_ids = {};  // '[1,2]' in place of the two
+  int64_t generate = 0;  // so many tokens more; an encoder–decoder without target: as many
+                         // as its folder says
+  int64_t beams = 0;     // 0: as the folder says
 
   void add_to(CLI::App& command);
 };

@@ -38,6 +38,11 @@ class View {
     return std::move(text_);
   }
 
+  std::string only_prediction() {
+    if (report_.prediction) prediction(*report_.prediction, "");
+    return std::move(text_);
+  }
+
   std::string only_map() {
     map();
     return std::move(text_);
@@ -246,13 +251,43 @@ class View {
     show(chosen);
   }
 
+  std::vector<std::string> texts_of(const std::string& side) const {
+    std::vector<std::string> texts;
+    for (const Report::Token& token : report_.sides.at(side).tokens) texts.push_back(token.text);
+    return texts;
+  }
+
   void rollout() {
-    const auto& [side, name] = *report_.rollout.rbegin();
-    HeatMap map{"rollout of the " + side, report_.tensors.at(name), {}, {}};
-    for (const Report::Token& token : report_.sides.at(side).tokens) map.keys.push_back(token.text);
-    map.queries = map.keys;
+    const bool through = report_.rollout.contains("cross");
+    if (through && options_.map.empty()) return relevance();
+    const auto chosen = report_.rollout.find(options_.map);
+    const auto& [of, name] = chosen == report_.rollout.end() ? *report_.rollout.rbegin() : *chosen;
+    const bool cross = of == "cross";
+    const HeatMap map{cross ? "rollout from the source to what was said" : "rollout of the " + of,
+                      report_.tensors.at(name), texts_of(cross ? "decoder" : of),
+                      texts_of(cross ? "encoder" : of)};
     heading(map.title);
     show(map);
+  }
+
+  // What one output token has to do with the source.
+  void relevance() {
+    heading(
+        fmt::format("what \"{}\" after \"{}\" comes from: the source, through all layers",
+                    token(report_.explained->text),
+                    token(texts_of("decoder")[static_cast<size_t>(report_.explained->position)])));
+    const Tensor& rolled = report_.tensors.at(report_.rollout.at("cross"));
+    bars("encoder", select(rolled, 0, report_.explained->position).to_vector<float>());
+  }
+
+  // A number a token, over the largest.
+  void bars(const std::string& side, const std::vector<float>& values) {
+    float largest = 1e-12F;
+    for (const float value : values) largest = std::max(largest, std::abs(value));
+    const std::vector<std::string> texts = texts_of(side);
+    for (size_t i = 0; i < std::min(values.size(), kMostTokens); ++i)
+      line(fmt::format("  {} {:>9.4f} {}", fitted(token(texts[i]), 18), values[i],
+                       bar(values[i] / largest, 24)));
   }
 
   void show(const HeatMap& map) {
@@ -278,8 +313,6 @@ class View {
                     report_.saliency->method == "gradient" ? "gradients" : "integrated gradients",
                     visible(report_.saliency->target)));
     const std::vector<float> values = report_.tensors.at("saliency").to_vector<float>();
-    float largest = 1e-12F;
-    for (const float value : values) largest = std::max(largest, std::abs(value));
     if (report_.picture) {
       const Report::Picture& picture = *report_.picture;
       std::vector<float> patches;
@@ -289,10 +322,7 @@ class View {
                             terminal_);
       return;
     }
-    const Report::Side& side = report_.sides.at(report_.saliency->side);
-    for (size_t i = 0; i < std::min(values.size(), kMostTokens); ++i)
-      line(fmt::format("  {} {:>9.4f} {}", fitted(token(side.tokens[i].text), 18), values[i],
-                       bar(values[i] / largest, 24)));
+    bars(report_.saliency->side, values);
   }
 
   // The last positions that fit, a column each.
@@ -331,6 +361,10 @@ class View {
 
 std::string view_of(const Report& report, const ViewOptions& options) {
   return View(report, options).text();
+}
+
+std::string prediction_of(const Report& report, const ViewOptions& options) {
+  return View(report, options).only_prediction();
 }
 
 std::string map_of(const Report& report, const ViewOptions& options) {

@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -56,8 +60,14 @@ int run(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  // A file that may not grow is then an error of its writer, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return run(count, arguments);
+    const int status = run(count, arguments);
+    const bool printed = std::fflush(stdout) == 0;
+    glassformer::require<glassformer::FileError>(
+        printed, "the standard output cannot be written: {}", std::strerror(errno));
+    return status;
   } catch (const glassformer::Interrupted&) {
     return glassformer::kInterrupted;
   } catch (const std::exception& error) {

@@ -113,6 +113,23 @@ std::string pooled_view(const HeatMap& map, const Terminal& terminal) {
   return text;
 }
 
+// A picture and weights of its size in shades, the brighter or larger the more ink.
+template <class Weight>
+std::string side_by_side(const Image& picture, const Weight& weight) {
+  std::string text;
+  for (int64_t y = 0; y < picture.height; ++y) {
+    text += "  ";
+    for (int64_t x = 0; x < picture.width; ++x) {
+      const uint8_t* pixel = picture.row(y) + 3 * x;
+      text += shade((0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]) / 255);
+    }
+    text += "  ";
+    for (int64_t x = 0; x < picture.width; ++x) text += shade(weight(y, x));
+    text += "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string map_view(const HeatMap& map, const Terminal& terminal) {
@@ -130,28 +147,21 @@ std::string picture_view(const Image& frame, const Tensor& weights, const Termin
   const auto share = [&](int64_t row, int64_t column) {
     return values[static_cast<size_t>(row * columns + column)] / largest;
   };
-  if (!terminal.coloured()) {
-    std::string text;
-    for (int64_t row = 0; row < rows; ++row) {
-      text += "  ";
-      for (int64_t column = 0; column < columns; ++column) {
-        const char* cell = shade(share(row, column));
-        text += std::string(cell) + cell;
-      }
-      text += "\n";
-    }
-    return text;
-  }
-  // Both as wide as half the terminal, square pixels.
+  // Both as wide as half the terminal. Pixels are half as high as a line, without colours as high.
   const int64_t width = std::min<int64_t>((terminal.width - 8) / 2, 56);
-  const int64_t height = std::max<int64_t>(width * frame.height / frame.width / 2 * 2, 2);
+  const int64_t pairs = std::max<int64_t>(width * frame.height / frame.width / 2, 1);
+  const int64_t height = terminal.coloured() ? 2 * pairs : pairs;
   const Image small = resize(frame, width, height, Resample::kBilinear);
+  const auto weight = [&](int64_t y, int64_t x) {
+    return share(y * rows / height, x * columns / width);
+  };
+  if (!terminal.coloured()) return side_by_side(small, weight);
   return half_blocks(height, 2 * width + 2, terminal, [&](int64_t y, int64_t x) {
     if (x >= width && x < width + 2) return Colour{};
     const int64_t column = x < width ? x : x - width - 2;
     const uint8_t* pixel = small.row(y) + 3 * column;
     if (x < width) return Colour{pixel[0], pixel[1], pixel[2]};
-    return weight_colour(share(y * rows / height, column * columns / width), true);
+    return weight_colour(weight(y, column), true);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/json.h"
 #include "cli/commands.h"
@@ -49,9 +50,30 @@ void copy_others(const fs::path& from, const fs::path& to) {
     const fs::path relative = fs::relative(path, from);
     if (relative == "config.json") continue;
     fs::create_directories((to / relative).parent_path());
-    fs::copy_file(path, to / relative);
+    copy_files(path, to / relative);
   }
 }
+
+// The folder that is written to, which was empty or not there, as it becomes again unless all is
+// written.
+class NewFolder {
+ public:
+  explicit NewFolder(const fs::path& path) : path_(path), made_(fs::create_directories(path)) {}
+  ~NewFolder() {
+    if (whole_) return;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(path_, ignored))
+      fs::remove_all(entry.path(), ignored);
+    if (made_) fs::remove(path_, ignored);
+  }
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+  void keep() { whole_ = true; }
+
+ private:
+  const fs::path& path_;
+  bool made_, whole_ = false;
+};
 
 int64_t weight_bytes(const fs::path& folder) {
   if (!fs::is_directory(folder)) return static_cast<int64_t>(fs::file_size(folder));
@@ -84,12 +106,13 @@ void run(const Options& options) {
   else
     save.scheme = quant_scheme_from_name(options.type);
   try {
-    fs::create_directories(to);
+    NewFolder folder(to);
     if (fs::is_directory(from)) copy_others(from, to);
+    model.save(to, save);
+    folder.keep();
   } catch (const fs::filesystem_error& error) {
     throw FileError(fmt::format("{}: cannot be written: {}", to.string(), error.code().message()));
   }
-  model.save(to, save);
   progress.reset();
   const int64_t before = weight_bytes(from), after = weight_bytes(to);
   if (options.json)

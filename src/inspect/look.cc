@@ -61,7 +61,7 @@ class Look {
       const auto before = prediction_of(model_, input_, model_(input_.input), options_.top);
       report_.ablation = Report::Ablation{options_.ablate, before.value_or(Report::Prediction{})};
     }
-    const TransformerOutput output = model_(input_.input, {.probe = &both});
+    TransformerOutput output = model_(input_.input, {.probe = &both});
     for (const std::string& step : ablation.unused()) fits_nothing("ablate", step);
     for (const std::string& pattern : options_.probes)
       if (std::none_of(probe_.seen().begin(), probe_.seen().end(),
@@ -92,18 +92,24 @@ class Look {
   }
 
   void add_rollout() {
-    if (options_.rollout == LookOptions::Rollout::kNone) return;
-    for (const LookPlan::Stack& stack : plan_.stacks()) {
-      const std::string name = std::string("rollout.") + stack.name;
-      if (options_.rollout == LookOptions::Rollout::kAttention) {
-        report_.tensors[name] = attention_rollout(probe_.means(stack.name));
-      } else {
-        const AttentionGradientsOf found =
-            attention_gradients(model_, input_.input, stack.name, explained());
-        report_.tensors[name] = gradient_rollout(found.weights, found.gradients);
-      }
-      report_.rollout[stack.name] = name;
+    if (options_.rollout == LookOptions::Rollout::kAttention)
+      for (const LookPlan::Stack& stack : plan_.stacks())
+        keep_rollout(stack.name, attention_rollout(probe_.means(stack.name)));
+    if (options_.rollout != LookOptions::Rollout::kGradient) return;
+    const auto [encoder, decoder, cross] = attention_gradients(model_, input_.input, explained());
+    if (cross.weights.empty()) {
+      const char* stack = plan_.stacks().front().name;
+      return keep_rollout(stack, gradient_rollout(encoder.weights.empty() ? decoder : encoder));
     }
+    const GradientRollout rolled = gradient_rollout(encoder, decoder, cross);
+    keep_rollout("encoder", rolled.encoder);
+    keep_rollout("decoder", rolled.decoder);
+    keep_rollout("cross", rolled.cross);
+  }
+
+  void keep_rollout(const std::string& of, const Tensor& rolled) {
+    report_.rollout[of] = "rollout." + of;
+    report_.tensors["rollout." + of] = rolled;
   }
 
   void add_alignment() {
@@ -134,20 +140,38 @@ class Look {
     const bool integrated = options_.saliency == LookOptions::Saliency::kIntegratedGradients;
     const Explained what = explained();
     report_.saliency = Report::Saliency{integrated ? "integrated_gradients" : "gradient",
-                                        names_of_outputs(model_, input_)(what.output),
-                                        plan_.stacks().front().name};
+                                        report_.explained->text, plan_.stacks().front().name};
     report_.tensors["saliency"] =
         integrated ? integrated_gradients(model_, input_.input, baseline(), what).tokens
                    : gradient_saliency(model_, input_.input, what);
   }
 
-  // The likeliest of what is predicted first.
-  Explained explained() const {
+  // The likeliest of what is predicted first, or at the row that is asked for; where a text goes on
+  // behind that row, the token that it goes on with. Noted in the report.
+  Explained explained() {
     require<ValueError>(report_.prediction && report_.prediction->kind != "answer",
                         "expected a model that predicts labels or tokens, and for a masked "
                         "language model a mask");
-    const Report::Prediction::Row& row = report_.prediction->rows.front();
-    return {row.top.front().id, row.position};
+    const auto& rows = report_.prediction->rows;
+    Explained what{rows.front().top.front().id, rows.front().position};
+    if (options_.row && report_.prediction->kind != "classification") {
+      what = {-1, *options_.row};
+      for (const Report::Prediction::Row& row : rows)
+        if (row.position == *options_.row) what.output = row.top.front().id;
+      if (what.output < 0) what.output = following(*options_.row);
+    }
+    report_.explained =
+        Report::Output{what.position, what.output, names_of_outputs(model_, input_)(what.output)};
+    return what;
+  }
+
+  // The token behind a row of a decoder.
+  int64_t following(int64_t row) const {
+    const Tensor& behind = input_.input.decoder_input_ids;
+    const Tensor& ids = behind.defined() ? behind : input_.input.input_ids;
+    require<IndexError>(report_.prediction->kind == "next_token" && ids.defined(),
+                        "expected a row that something is predicted at, found {}", row);
+    return ids.to_vector<int64_t>()[static_cast<size_t>(row + 1)];
   }
 
   // The input with nothing in it: a token that says nothing in the place of each that stands for

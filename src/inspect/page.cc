@@ -45,34 +45,38 @@ std::string block(std::string_view type, std::string_view id, std::string_view t
   return fmt::format("<script type=\"application/{}\" id=\"{}\">{}</script>\n", type, id, text);
 }
 
-// The report as elements of the page: the meta, the tensors' index, and one element a tensor.
-std::string blocks_of(const Report& report) {
+// A report as elements of the page: the meta, the tensors' index, and one element a tensor.
+std::string blocks_of(const Report& report, size_t number) {
   Json index = Json::array();
   std::string data;
   for (const auto& [name, tensor] : report.tensors) {
     const PageCodes codes = page_codes(tensor, holds_shares(name));
-    data += block("octet-stream", fmt::format("tensor-{}", index.size()), packed(codes.codes));
+    data += block("octet-stream", fmt::format("tensor-{}-{}", number, index.size()),
+                  packed(codes.codes));
     index.push_back({{"name", name},
                      {"shape", std::vector(tensor.shape().begin(), tensor.shape().end())},
                      {"type", codes.type == PageCodes::Type::kRoot ? "root" : "half"},
                      {"scale", codes.scale}});
   }
-  return block("json", "meta", escaped(meta_json(report))) +
-         block("json", "tensors", escaped(index.dump())) + data;
+  return block("json", fmt::format("meta-{}", number), escaped(meta_json(report))) +
+         block("json", fmt::format("tensors-{}", number), escaped(index.dump())) + data;
 }
 
 }  // namespace
 
-std::string page_html(const Report& report) {
+std::string page_html(std::span<const Report> reports) {
+  require<ValueError>(!reports.empty(), "page_html: expected at least one report, found none");
   const size_t mark = kPageShell.find(kPageMark);
   internal_check(mark != std::string_view::npos, "web/index.html without its mark");
-  return fmt::format("{}{}{}", kPageShell.substr(0, mark), blocks_of(report),
-                     kPageShell.substr(mark + kPageMark.size()));
+  std::string page(kPageShell.substr(0, mark));
+  for (size_t i = 0; i < reports.size(); ++i) page += blocks_of(reports[i], i);
+  page += kPageShell.substr(mark + kPageMark.size());
+  return page;
 }
 
-void write_page(const Report& report, const std::filesystem::path& path) {
+void write_page(std::span<const Report> reports, const std::filesystem::path& path) {
   AtomicFile file(path);
-  file.write(page_html(report));
+  file.write(page_html(reports));
   file.commit();
 }
 

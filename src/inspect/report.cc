@@ -123,6 +123,10 @@ Json json_of(const Report::Model& model) {
 void add_findings(Json& json, const Report& report) {
   if (report.picture) json["image"] = json_of(*report.picture);
   if (!report.rollout.empty()) json["rollout"] = report.rollout;
+  if (report.explained)
+    json["explained"] = {{"position", report.explained->position},
+                         {"id", report.explained->id},
+                         {"text", report.explained->text}};
   if (report.alignment) json["alignment"] = json_of(*report.alignment);
   for (const Report::LensLayer& layer : report.lens) json["lens"].push_back(json_of(layer));
   if (report.saliency)

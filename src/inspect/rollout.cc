@@ -1,27 +1,45 @@
 #include "glassformer/inspect/rollout.h"
 
-#include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "glassformer/autograd/no_grad.h"
 #include "glassformer/ops/arithmetic.h"
 #include "glassformer/ops/copy.h"
+#include "glassformer/ops/create.h"
 #include "glassformer/ops/linear.h"
 #include "glassformer/ops/pointwise.h"
 #include "glassformer/ops/reduce.h"
+#include "glassformer/ops/view.h"
 #include "inspect/max_flow.h"
 #include "tensor/shape_format.h"
 
 namespace glassformer {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void check_layer(const char* op, const Tensor& layer, int64_t queries, int64_t keys) {
+  require<ShapeError>(layer.rank() == 3 && layer.size(1) == queries && layer.size(2) == keys,
+                      "{}: expected weights [heads, {}, {}] of every layer, found {}", op, queries,
+                      keys, layer.shape());
+}
+
 void check_layers(const char* op, const std::vector<Tensor>& layers) {
   require<ValueError>(!layers.empty(), "{}: expected the weights of at least one layer", op);
   const int64_t tokens = layers.front().size(-1);
-  for (const Tensor& layer : layers)
-    require<ShapeError>(layer.rank() == 3 && layer.size(1) == tokens && layer.size(2) == tokens,
-                        "{}: expected weights [heads, {}, {}] of every layer, found {}", op, tokens,
-                        tokens, layer.shape());
+  for (const Tensor& layer : layers) check_layer(op, layer, tokens, tokens);
+}
+
+void check_gradients(const char* op, const WeightGradients& of) {
+  require<ValueError>(of.gradients.size() == of.weights.size(),
+                      "{}: expected gradients of {} layers, found {}", op, of.weights.size(),
+                      of.gradients.size());
+}
+
+void check_stack(const char* op, const WeightGradients& stack) {
+  check_layers(op, stack.weights);
+  check_gradients(op, stack);
 }
 
 Tensor identity(int64_t count) {
@@ -32,6 +50,35 @@ Tensor identity(int64_t count) {
 
 Tensor with_residual(const Tensor& weights) {
   return (mean(cast(weights, DType::kFloat32), {0}) + identity(weights.size(-1))) / 2;
+}
+
+// Ā of a layer.
+Tensor positive_part(const WeightGradients& of, size_t layer) {
+  const Tensor product =
+      cast(of.weights[layer], DType::kFloat32) * cast(of.gradients[layer], DType::kFloat32);
+  return mean(clamp(product, 0, kInfinity), {0});
+}
+
+// R is kept as R − I, in which small numbers are not lost beside the ones. The self-attention rule:
+// R − I becomes (I + Ā) R − I.
+Tensor passed_on(const Tensor& added, const Tensor& positive) {
+  return added + positive + matmul(positive, added);
+}
+
+// R − I of a whole stack.
+Tensor added_by(const WeightGradients& stack) {
+  const int64_t tokens = stack.weights.front().size(-1);
+  Tensor added = zeros({tokens, tokens});
+  for (size_t i = 0; i < stack.weights.size(); ++i)
+    added = passed_on(added, positive_part(stack, i));
+  return added;
+}
+
+// N(R) of R − I.
+Tensor normalised(const Tensor& added) {
+  const double least = std::numeric_limits<float>::min();
+  const Tensor sums = clamp(sum(added, {-1}, /*keep=*/true), least, kInfinity);
+  return identity(added.size(0)) + added / sums;
 }
 
 }  // namespace
@@ -66,19 +113,36 @@ std::vector<double> attention_flow(const std::vector<Tensor>& layers, int64_t qu
   return flows;
 }
 
-Tensor gradient_rollout(const std::vector<Tensor>& layers, const std::vector<Tensor>& gradients) {
+Tensor gradient_rollout(const WeightGradients& stack) {
   const NoGrad no_grad;
-  check_layers("gradient_rollout", layers);
-  require<ValueError>(gradients.size() == layers.size(),
-                      "gradient_rollout: expected gradients of {} layers, found {}", layers.size(),
-                      gradients.size());
-  Tensor rolled = identity(layers.front().size(-1));
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const Tensor product = cast(layers[i], DType::kFloat32) * cast(gradients[i], DType::kFloat32);
-    const Tensor positive = mean(clamp(product, 0, std::numeric_limits<double>::infinity()), {0});
-    rolled = rolled + matmul(positive, rolled);
+  check_stack("gradient_rollout", stack);
+  return identity(stack.weights.front().size(-1)) + added_by(stack);
+}
+
+GradientRollout gradient_rollout(const WeightGradients& encoder, const WeightGradients& decoder,
+                                 const WeightGradients& cross) {
+  const NoGrad no_grad;
+  const char* op = "gradient_rollout";
+  check_stack(op, encoder);
+  check_stack(op, decoder);
+  check_gradients(op, cross);
+  require<ValueError>(cross.weights.size() == decoder.weights.size(),
+                      "{}: expected cross-attentions of {} layers, found {}", op,
+                      decoder.weights.size(), cross.weights.size());
+  const int64_t sources = encoder.weights.front().size(-1);
+  const int64_t targets = decoder.weights.front().size(-1);
+  for (const Tensor& layer : cross.weights) check_layer(op, layer, targets, sources);
+
+  const Tensor source = added_by(encoder), source_shares = normalised(source);
+  Tensor target = zeros({targets, targets}), both = zeros({targets, sources});
+  for (size_t i = 0; i < decoder.weights.size(); ++i) {
+    const Tensor own = positive_part(decoder, i);
+    target = passed_on(target, own);
+    both = both + matmul(own, both);
+    const Tensor looked_at = matmul(positive_part(cross, i), source_shares);
+    both = both + matmul(transpose(normalised(target), 0, 1), looked_at);
   }
-  return rolled;
+  return {identity(sources) + source, identity(targets) + target, both};
 }
 
 }  // namespace glassformer

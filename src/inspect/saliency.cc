@@ -35,26 +35,24 @@ class Embedded : public Probe {
   Tensor value_;
 };
 
-// Adds zeros that ask for a gradient to the weights of a stack: what reaches them is the gradient
-// by the weights, with all that depends on these.
-class WeightGradients : public Probe {
+// Adds zeros that ask for a gradient to the weights of attentions: what reaches them is the
+// gradient by the weights, with all that depends on these.
+class AddedZeros : public Probe {
  public:
-  explicit WeightGradients(const std::string& stack)
-      : pattern_(stack + ".*.self_attention.weights") {}
   ProbeWish wish(const std::string& name) override {
-    return {matches(pattern_, name) ? ProbeWish::Kind::kReplace : ProbeWish::Kind::kNothing};
+    return {matches("*.*.*.weights", name) ? ProbeWish::Kind::kReplace : ProbeWish::Kind::kNothing};
   }
   void read(const std::string&, const Tensor&) override {}
-  Tensor replace(const std::string&, const Tensor& value) override {
-    weights.push_back(value.detach());
-    added.push_back(zeros_like(value).set_requires_grad());
-    return value + added.back();
+  Tensor replace(const std::string& name, const Tensor& value) override {
+    met.push_back({name, value.detach(), zeros_like(value).set_requires_grad()});
+    return value + met.back().added;
   }
 
-  std::vector<Tensor> weights, added;
-
- private:
-  std::string pattern_;
+  struct Met {
+    std::string name;
+    Tensor weights, added;
+  };
+  std::vector<Met> met;
 };
 
 Tensor embedding_of(const Model& model, const TransformerInput& input) {
@@ -111,8 +109,9 @@ Tensor on_host(const Tensor& x) { return contiguous(cast(to(x, Device::kCpu), DT
 void check_not_quantised(const char* op, const Model& model) {
   for (const Parameter& parameter : model.transformer().parameters())
     require<UnsupportedError>(!parameter.quantised.defined(),
-                              "{}: expected weights that are not quantised, found {} as {}", op,
-                              parameter.name, name_of(parameter.quantised.scheme));
+                              "{}: expected weights that are not quantised, found {} as {}; opened "
+                              "in float64 (--dtype float64) they are plain numbers",
+                              op, parameter.name, name_of(parameter.quantised.scheme));
 }
 
 Tensor explained_logit(const TransformerOutput& output, Explained& what) {
@@ -161,21 +160,22 @@ IntegratedGradients integrated_gradients(const Model& model, const TransformerIn
   return result;
 }
 
-AttentionGradientsOf attention_gradients(const Model& model, const TransformerInput& input,
-                                         const std::string& stack, Explained what) {
+AttentionGradients attention_gradients(const Model& model, const TransformerInput& input,
+                                       Explained what) {
   check_not_quantised("attention_gradients", model);
   const GradScope recording(true);
-  WeightGradients probe(stack);
+  AddedZeros probe;
   const Tensor logit = explained_logit(model(input, {.probe = &probe}), what);
-  require<ValueError>(!probe.weights.empty(),
-                      "attention_gradients: expected a stack of the model, found '{}'", stack);
   backward(logit);
-  AttentionGradientsOf result;
-  for (size_t i = 0; i < probe.weights.size(); ++i) {
-    const Tensor gradient = probe.added[i].grad();
-    result.weights.push_back(on_host(select(probe.weights[i], 0, 0)));
-    result.gradients.push_back(gradient.defined() ? on_host(select(gradient, 0, 0))
-                                                  : zeros_like(result.weights.back()));
+  AttentionGradients result;
+  for (const auto& [name, weights, added] : probe.met) {
+    WeightGradients& of = name.ends_with(".cross_attention.weights") ? result.cross
+                          : name.starts_with("encoder.")             ? result.encoder
+                                                                     : result.decoder;
+    of.weights.push_back(on_host(select(weights, 0, 0)));
+    const Tensor gradient = added.grad();
+    of.gradients.push_back(gradient.defined() ? on_host(select(gradient, 0, 0))
+                                              : zeros_like(of.weights.back()));
   }
   return result;
 }

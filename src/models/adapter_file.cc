@@ -2,7 +2,6 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
-#include "base/json.h"
 
 namespace glassformer {
 namespace {
@@ -38,7 +37,15 @@ std::vector<std::string> names_in(const JsonFields& fields, const char* name) {
   return fields.at(name).is_string() ? std::vector{fields.text(name)} : fields.texts(name);
 }
 
-LoraOptions options_of(const JsonFields& fields) {
+LoraOptions read_options(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / kConfigName;
+  const Json json = read_json(path);
+  return adapter_options(JsonFields(json, path.string()));
+}
+
+}  // namespace
+
+LoraOptions adapter_options(const JsonFields& fields) {
   const auto refuse = [&](std::string_view name, std::string_view expected) {
     throw UnsupportedError(fmt::format("{}: field '{}': expected {}, found {}", fields.where(),
                                        name, expected, describe(fields.at(name))));
@@ -67,14 +74,6 @@ LoraOptions options_of(const JsonFields& fields) {
   if (!(options.dropout >= 0 && options.dropout < 1)) fields.fail("lora_dropout", "in [0, 1)");
   return options;
 }
-
-LoraOptions read_options(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / kConfigName;
-  const Json json = read_json(path);
-  return options_of(JsonFields(json, path.string()));
-}
-
-}  // namespace
 
 AdapterFile::AdapterFile(const std::filesystem::path& folder)
     : options_(read_options(folder)), file_(folder / kTensorsName), tensors_(file_.tensors()) {

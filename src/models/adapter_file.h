@@ -7,17 +7,21 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "glassformer/checkpoint/safetensors.h"
 #include "glassformer/models/lora.h"
 
 namespace glassformer {
 
+// What PEFT's adapter_config.json says of a LoRA adapter. Throws FileError for fields that are
+// wrong, UnsupportedError, with the field, for an adapter of another kind.
+LoraOptions adapter_options(const JsonFields& fields);
+
 // A folder that PEFT has saved a LoRA adapter in. Its tensors are named as the modules of the model
 // are, without the "base_model.model." that PEFT puts before them.
 class AdapterFile : public StoredTensors {
  public:
-  // Throws FileError for a folder that is none, UnsupportedError, with the field, for an adapter of
-  // another kind.
+  // Throws FileError for a folder that is none, and what adapter_options() throws.
   explicit AdapterFile(const std::filesystem::path& folder);
 
   const LoraOptions& options() const { return options_; }

@@ -89,7 +89,6 @@ void check_file(const fs::path& path, const JsonFields& expected) {
 
 fs::path write_checkpoint(const fs::path& run, const CheckpointContent& content) {
   const fs::path target = run / (kPrefix + std::to_string(content.state.step));
-  if (fs::exists(target)) AtomicFolder::remove(target);
   AtomicFolder folder(target);
   content.learner->save(folder.path());
   write_safetensors(folder.path() / "optimizer.safetensors", content.optimizer);
@@ -162,8 +161,7 @@ void average_checkpoints(const std::vector<fs::path>& checkpoints, const fs::pat
     means.emplace_back(tensor.name, sum);
   }
   save_weights(out, means);
-  fs::copy_file(checkpoints.back() / "config.json", out / "config.json",
-                fs::copy_options::overwrite_existing);
+  copy_files(checkpoints.back() / "config.json", out / "config.json");
 }
 
 }  // namespace glassformer

@@ -63,9 +63,7 @@ void write_sentence_modules(const fs::path& output, int64_t width) {
 void copy_sentence_modules(const fs::path& from, const fs::path& output) {
   for (const char* name : {"modules.json", "sentence_bert_config.json",
                            "config_sentence_transformers.json", "1_Pooling", "2_Normalize"})
-    if (fs::exists(from / name))
-      fs::copy(from / name, output / name,
-               fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    if (fs::exists(from / name)) copy_files(from / name, output / name);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -93,9 +95,17 @@ void EventFile::write(std::string_view event) {
   record += event;
   append(record, masked(event));
   out_.write(record.data(), static_cast<std::streamsize>(record.size()));
-  require<FileError>(out_.good(), "{}: cannot be written", path_.string());
+  check();
 }
 
-void EventFile::flush() { out_.flush(); }
+void EventFile::flush() {
+  out_.flush();
+  check();
+}
+
+void EventFile::check() const {
+  require<FileError>(out_.good(), "{}: cannot be written: {}", path_.string(),
+                     std::strerror(errno));
+}
 
 }  // namespace glassformer

@@ -17,6 +17,7 @@ class EventFile {
 
  private:
   void write(std::string_view event);
+  void check() const;
 
   std::filesystem::path path_;
   std::ofstream out_;

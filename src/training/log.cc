@@ -1,8 +1,10 @@
 #include "training/log.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include "base/atomic_file.h"
 #include "base/check.h"
-#include "base/json.h"
 
 namespace glassformer {
 namespace {
@@ -36,15 +38,20 @@ void TrainingLog::read_back(int64_t from_step) {
   file.commit();
 }
 
+// A run that is killed leaves the lines of its checkpoints.
+void TrainingLog::write_line(const Json& line) {
+  lines_ << line.dump() << std::endl;
+  require<FileError>(lines_.good(), "{}: cannot be written: {}", (folder_ / kLog).string(),
+                     std::strerror(errno));
+}
+
 void TrainingLog::add(const StepReport& report) {
-  lines_ << Json{{"step", report.step},
-                 {"epoch", report.epoch},
-                 {"loss", report.loss},
-                 {"learning_rate", report.learning_rate},
-                 {"gradient_norm", report.gradient_norm},
-                 {"tokens_per_second", report.tokens_per_second}}
-                .dump()
-         << std::endl;  // a run that is killed leaves the lines of its checkpoints
+  write_line({{"step", report.step},
+              {"epoch", report.epoch},
+              {"loss", report.loss},
+              {"learning_rate", report.learning_rate},
+              {"gradient_norm", report.gradient_norm},
+              {"tokens_per_second", report.tokens_per_second}});
   training_.emplace_back(report.step, report.loss);
   events_.add("train/loss", report.step, report.loss);
   events_.add("train/learning_rate", report.step, report.learning_rate);
@@ -54,7 +61,7 @@ void TrainingLog::add(const StepReport& report) {
 void TrainingLog::add(int64_t step, const Evaluation& evaluation) {
   Json line{{"step", step}, {"validation_loss", evaluation.loss}};
   if (evaluation.has_accuracy) line["validation_accuracy"] = evaluation.accuracy;
-  lines_ << line.dump() << std::endl;
+  write_line(line);
   validation_.emplace_back(step, evaluation.loss);
   events_.add("validation/loss", step, evaluation.loss);
   if (evaluation.has_accuracy) events_.add("validation/accuracy", step, evaluation.accuracy);

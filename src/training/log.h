@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/json.h"
 #include "glassformer/training/trainer.h"
 #include "training/curve.h"
 #include "training/event_file.h"
@@ -22,6 +23,7 @@ class TrainingLog {
 
  private:
   void read_back(int64_t from_step);
+  void write_line(const Json& line);
 
   std::filesystem::path folder_;
   std::ofstream lines_;

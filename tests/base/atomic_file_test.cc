@@ -97,6 +97,22 @@ TEST(AtomicFile, LeavesTheOldFileWhenTheDiskIsFull) {
   EXPECT_EQ(count_files(folder.path()), 1U);
 }
 
+TEST(AtomicFile, CopiesFilesAndFolders) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "from/inner");
+  write_bytes(folder / "from/inner/a", "content");
+  write_bytes(folder / "from/empty", "");
+  fs::create_directories(folder / "to/inner");
+  write_bytes(folder / "to/inner/a", "older and longer");
+  copy_files(folder / "from", folder / "to");
+  EXPECT_EQ(read_bytes(folder / "to/inner/a"), "content");
+  EXPECT_EQ(read_bytes(folder / "to/empty"), "");
+  EXPECT_EQ(count_files(folder / "to"), 2U);
+  expect_throws<FileError>([&] { copy_files(folder / "none", folder / "to/none"); }, "/none");
+  expect_throws<FileError>([&] { copy_files(folder / "from", folder / "to/empty/x"); },
+                           "/to/empty/x: cannot be made");
+}
+
 TEST(AtomicFile, IsWholeWheneverTheWriterIsKilled) {
   const TemporaryFolder folder;
   const fs::path path = folder / "a";

@@ -171,6 +171,19 @@ TEST(Weights, RefusesFoldersItCannotOpen) {
   EXPECT_EQ(open_weights(folder.path())->tensors().size(), 1U);
 }
 
+TEST(Weights, LeaveNoShardsThatNoIndexNames) {
+  const TemporaryFolder folder;
+  const std::vector<Named> tensors{{"a", filled(1)}, {"b", filled(2)}};
+  save_weights(folder.path(), tensors, 40);
+  const auto before = files_in(folder.path());
+  // The second shard of the next save cannot be written.
+  std::filesystem::create_directory(folder / ".model-1-00002-of-00002.safetensors.tmp");
+  expect_throws<FileError>([&] { save_weights(folder.path(), tensors, 40); },
+                           "model-1-00002-of-00002.safetensors");
+  std::filesystem::remove(folder / ".model-1-00002-of-00002.safetensors.tmp");
+  EXPECT_EQ(files_in(folder.path()), before);
+}
+
 TEST(Weights, SaysWhyItCannotSave) {
   const TemporaryFolder folder;
   write_bytes(folder / "file", "");

@@ -5,10 +5,12 @@
 
 import json
 import os
+import shutil
 import struct
 import subprocess
 import tempfile
 import unittest
+from functools import partial
 from pathlib import Path
 
 BINARY = os.environ["GLASSFORMER"]
@@ -42,9 +44,9 @@ class Commands(unittest.TestCase):
         self.folder = Path(self.scratch.name)
         self.addCleanup(self.scratch.cleanup)
 
-    def run_command(self, *arguments, stdin=""):
+    def run_command(self, *arguments, stdin="", **environment):
         return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True,
-                              input=stdin, timeout=120)
+                              input=stdin, timeout=120, env={**os.environ, **environment})
 
     def output(self, *arguments, stdin=""):
         done = self.run_command(*arguments, stdin=stdin)
@@ -233,10 +235,33 @@ class Commands(unittest.TestCase):
 
     def test_demo_shows_every_bundled_model_and_writes_a_page(self):
         page = self.folder / "page.html"
-        said = self.output("demo", "--html", page)
+        done = self.run_command("demo", "--html", page)  # on a busy machine it tells how far it is
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = done.stdout
         for part in ("German", "French", "greedy", "beams", "ROMEO:", "cross_attention", str(page)):
             self.assertIn(part, said)
         self.assertIn("translate-en-de", page.read_text(encoding="utf-8"))
+
+    def test_demo_names_what_is_in_a_picture_or_says_that_it_cannot(self):
+        models, page = self.folder / "models", self.folder / "page.html"
+        models.mkdir()
+        for name in ("translate-en-de", "translate-en-fr", "shakespeare"):
+            (models / name).symlink_to(Path(__file__).resolve().parents[2] / "models" / name)
+        run = partial(self.run_command, "demo", "--html", page, GLASSFORMER_MODELS=str(models))
+        said = run().stdout
+        self.assertIn("fashion-mnist, is not among the bundled ones", said)
+        self.assertNotIn('id="meta-1"', page.read_text(encoding="utf-8"))
+        shutil.copytree(MODELS / "vit", models / "fashion-mnist")
+        failed = run()
+        self.assertEqual(failed.returncode, 1)
+        self.assertRegex(failed.stderr, "(?m)^error: .*samples.*PNG")
+        samples = models / "fashion-mnist" / "samples"
+        samples.mkdir()
+        shutil.copy(MODELS / "vit" / "picture.png", samples / "a-picture.png")
+        said = run().stdout
+        for part in ("a-picture.png", "mild", "where [CLS] looks", "both", str(page)):
+            self.assertIn(part, said)
+        self.assertIn('id="meta-1"', page.read_text(encoding="utf-8"))
 
     def test_bench_decode_reports_both_rates(self):
         report = json.loads(self.output("bench", "decode", MODELS / "gpt2", "--prompt", 8,

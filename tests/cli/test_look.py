@@ -100,6 +100,26 @@ class Look(unittest.TestCase):
         self.assertTrue(all("text" in node for node in nodes))
         self.assertIn("decoder.1.cross_attention.weights", report["tensors"])
 
+    def test_an_output_token_comes_from_the_source(self):
+        call = [MODELS / "marian", "--ids", "[5,6,7,0]", "--target-ids", "[95,9,8]", "--rollout",
+                "gradient"]
+        report = self.report(*call, "--row", 1)
+        self.assertEqual((report["explained"]["position"], report["explained"]["id"]), (1, 8))
+        cross = rows_of(report["tensors"][report["rollout"]["cross"]])
+        self.assertEqual((len(cross), len(cross[0])), (3, 4))
+        self.assertTrue(all(value == 0 for value in cross[2]))  # behind what is explained
+        text = self.output(*call, "--row", 1)
+        self.assertIn('what "8" after "9" comes from: the source', text)
+        for value in cross[1]:
+            self.assertIn(f"{value:.4f}", text)
+        last = self.report(*call)["explained"]
+        self.assertEqual((last["position"], last["id"]),
+                         (2, self.report(*call)["prediction"]["top"][0]["id"]))
+        for map, title in (("encoder", "rollout of the encoder"), ("decoder", "of the decoder"),
+                           ("cross", "rollout from the source to what was said")):
+            self.assertIn(title, self.output(*call, "--map", map))
+        self.assert_fails(1, "from 0 to 2", "3", arguments=[*call, "--row", 3])
+
     def test_a_decoder_goes_on_with_its_text(self):
         report = self.report(MODELS / "gpt2", "--ids", "[5,6,7]", "--generate", 4)
         self.assertEqual(len(report["sides"]["decoder"]["tokens"]), 7)

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "glassformer/base/error.h"
@@ -14,6 +15,8 @@
 
 namespace glassformer {
 namespace {
+
+std::string page_of(const Report& report) { return page_html({&report, 1}); }
 
 size_t count_of(std::string_view text, std::string_view part) {
   size_t count = 0;
@@ -70,8 +73,8 @@ TEST(Page, WhatIsNoShareIsNotKeptAsOne) {
 }
 
 TEST(Page, TokensCannotLeaveTheirElement) {
-  const std::string plain = page_html(report_of("token"));
-  const std::string page = page_html(report_of("</script><script>&\xE2\x80\xA8\xE2\x80\xA9<!--"));
+  const std::string plain = page_of(report_of("token"));
+  const std::string page = page_of(report_of("</script><script>&\xE2\x80\xA8\xE2\x80\xA9<!--"));
   EXPECT_EQ(count_of(page, "<script"), count_of(plain, "<script"));
   EXPECT_EQ(count_of(page, "</script"), count_of(plain, "</script"));
   EXPECT_EQ(count_of(page, "<!--"), count_of(plain, "<!--"));
@@ -80,20 +83,32 @@ TEST(Page, TokensCannotLeaveTheirElement) {
 }
 
 TEST(Page, LoadsNothing) {
-  const std::string page = page_html(report_of("token"));
+  const std::string page = page_of(report_of("token"));
   EXPECT_NE(page.find("default-src 'none'; script-src 'sha256-"), std::string::npos);
   EXPECT_EQ(count_of(page, "-src 'self'"), 0U);
   EXPECT_EQ(count_of(page, " src="), 0U);
   EXPECT_EQ(count_of(page, " href="), 0U);
 }
 
+TEST(Page, HoldsSeveralReportsOrAtLeastOne) {
+  const std::vector<Report> reports{report_of("first"), report_of("second")};
+  const std::string page = page_html(reports);
+  for (const char* id : {"meta-0", "tensors-0", "tensor-0-0", "meta-1", "tensors-1", "tensor-1-0"})
+    EXPECT_EQ(count_of(page, fmt::format("id=\"{}\"", id)), 1U) << id;
+  EXPECT_LT(page.find("\"name\":\"first\""), page.find("\"name\":\"second\""));
+  testing::expect_throws<ValueError>([] { page_html({}); }, "at least one report");
+}
+
 TEST(Page, IsWrittenWholeOrNotAtAll) {
   const testing::TemporaryFolder folder;
   const Report report = report_of("token");
-  write_page(report, folder.path() / "page.html");
-  EXPECT_EQ(std::filesystem::file_size(folder.path() / "page.html"), page_html(report).size());
-  testing::expect_throws<FileError>([&] { write_page(report, folder.path() / "no" / "page.html"); },
-                                    "page.html");
+  write_page({&report, 1}, folder.path() / "page.html");
+  EXPECT_EQ(std::filesystem::file_size(folder.path() / "page.html"), page_of(report).size());
+  testing::expect_throws<FileError>(
+      [&] {
+        write_page({&report, 1}, folder.path() / "no" / "page.html");
+      },
+      "page.html");
 }
 
 }  // namespace

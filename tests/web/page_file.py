@@ -1,4 +1,4 @@
-"""Reads and writes explorer pages: the shell of web/, and a capture inside it.
+"""Reads and writes explorer pages: the shell of web/, and captures inside it.
 
 A capture is (meta, tensors): the JSON object and {name: (shape, flat list of floats)}. The writer
 follows src/inspect/page.cc; tests that need captures no model makes write them with it.
@@ -64,21 +64,26 @@ def encode(name, shape, values):
     return entry, base64.b64encode(planes).decode()
 
 
-def write_page(path, meta, tensors, page_shell=None):
+def blocks_of(number, meta, tensors):
+    """The elements of one capture."""
     encoded = [encode(name, shape, values) for name, (shape, values) in sorted(tensors.items())]
-    blocks = [
-        f'<script type="application/json" id="meta">{escaped(meta)}</script>',
-        f'<script type="application/json" id="tensors">{escaped([e for e, _ in encoded])}</script>',
-    ]
-    blocks += [
-        f'<script type="application/octet-stream" id="tensor-{index}">{text}</script>'
+    index = escaped([entry for entry, _ in encoded])
+    return [
+        f'<script type="application/json" id="meta-{number}">{escaped(meta)}</script>',
+        f'<script type="application/json" id="tensors-{number}">{index}</script>',
+    ] + [
+        f'<script type="application/octet-stream" id="tensor-{number}-{index}">{text}</script>'
         for index, (_, text) in enumerate(encoded)
     ]
+
+
+def write_page(path, captures, page_shell=None):
+    blocks = [block for number, one in enumerate(captures) for block in blocks_of(number, *one)]
     path.write_text((page_shell or shell()).replace(MARK, "\n".join(blocks)), encoding="utf-8")
 
 
-def read_page(path):
-    """(meta, tensors) of a page."""
+def read_page(path, number=0):
+    """(meta, tensors) of one of a page's captures."""
     text = path.read_text(encoding="utf-8")
 
     def block(name):
@@ -86,8 +91,8 @@ def read_page(path):
         return found[1]
 
     tensors = {}
-    for index, entry in enumerate(json.loads(block("tensors"))):
-        planes = zlib.decompress(base64.b64decode(block(f"tensor-{index}")))
+    for index, entry in enumerate(json.loads(block(f"tensors-{number}"))):
+        planes = zlib.decompress(base64.b64decode(block(f"tensor-{number}-{index}")))
         count = len(planes) // 2
         data = bytearray(2 * count)
         data[1::2], data[0::2] = planes[:count], planes[count:]
@@ -96,4 +101,4 @@ def read_page(path):
         else:
             values = [half * entry["scale"] for half in struct.unpack(f"<{count}e", data)]
         tensors[entry["name"]] = (entry["shape"], values)
-    return json.loads(block("meta")), tensors
+    return json.loads(block(f"meta-{number}")), tensors

@@ -561,7 +561,7 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     shell = page_file.shell()
     for name, make in SAMPLES.items():
-        page_file.write_page(folder / f"{name}.html", *make(), shell)
+        page_file.write_page(folder / f"{name}.html", [make()], shell)
     large = [f" {WORDS[i % len(WORDS)]}" for i in range(128)]
-    page_file.write_page(folder / "large.html", *decoder(12, 12, large, 16), shell)
-    page_file.write_page(folder / "long.html", *long(4096), shell)
+    page_file.write_page(folder / "large.html", [decoder(12, 12, large, 16)], shell)
+    page_file.write_page(folder / "long.html", [long(4096)], shell)

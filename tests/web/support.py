@@ -62,18 +62,19 @@ class PageTest(unittest.TestCase):
         self.browser.size(1280, 860)
         self.browser.prefer("light")
 
-    def page(self, name):
-        path = Path(self.folder.name) / f"{name}.html"
+    def page(self, names):
+        path = Path(self.folder.name) / f"{'-'.join(names)}.html"
         if not path.exists():
-            page_file.write_page(path, *capture(name), shell())
+            page_file.write_page(path, [capture(name) for name in names], shell())
         return path
 
     def open(self, name, address=""):
-        """Opens a sample and returns its (meta, tensors)."""
-        self.browser.open(self.page(name), address)
+        """Opens a sample, or several in one page, and returns (meta, tensors) of the first."""
+        names = (name,) if isinstance(name, str) else name
+        self.browser.open(self.page(names), address)
         self.browser.wait("document.querySelector('main')?.children.length")
         self.addCleanup(lambda: self.assertEqual(self.browser.complaints(), []))
-        return capture(name)
+        return capture(names[0])
 
     def address(self):
         return self.browser.run("decodeURIComponent(location.hash)")

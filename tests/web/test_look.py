@@ -140,6 +140,21 @@ class Look(PageTest):
                 self.check_steps(meta)
                 self.assertEqual(self.browser.complaints(), [])
 
+    def test_what_an_output_token_comes_from(self):
+        page, expected = self.look("marian", "--rollout", "gradient", "--row", "2")
+        meta, _ = page_file.read_page(page)
+        self.assertEqual((meta["explained"]["position"], meta["explained"]["id"]), (2, 8))
+        (_, columns), values = expected["rollout.cross"]
+        row = values[2 * columns : 3 * columns]
+        self.browser.open(page, "#translation")
+        self.browser.wait("document.querySelector('.relevance .piece')")
+        shown = self.browser.run(
+            "[...document.querySelectorAll('.relevance .piece')].map(p => Number(p.dataset.weight))"
+        )
+        for share, value in zip(shown, row, strict=True):
+            self.near(share, value / max(row), 2 * WEIGHT_ERROR / max(row))
+        self.assertEqual(self.browser.complaints(), [])
+
     def test_a_part_of_the_heads(self):
         page, expected = self.look("gpt2", "--head", "1", "--layer", "1")
         self.browser.open(page, "#head")

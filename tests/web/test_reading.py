@@ -1,12 +1,13 @@
 """The page for every reader: addresses, keys, phones, the dark, hostile text, thousands of tokens."""
 
+import json
 import unittest
 from pathlib import Path
 
 import page_file
 import samples
 from samples import HOSTILE
-from support import PageTest, shell
+from support import WEIGHT_ERROR, PageTest, Weights, capture, shell
 
 VIEWS = {
     "decoder": ["model", "head", "matrix", "step", "generation", "lens", "anatomy"],
@@ -74,6 +75,85 @@ class Frame(PageTest):
                     ".filter(e => !(e.getAttribute('aria-label') || e.textContent.trim())).map(e => e.outerHTML.slice(0, 90))"
                 )
                 self.assertEqual(bare, [], view)
+
+
+class SeveralCaptures(PageTest):
+    NAMES = ("translation", "vision")
+
+    def names(self):
+        return [capture(name)[0]["model"]["name"] for name in self.NAMES]
+
+    def shown(self, number):
+        """That capture and no other is on the screen."""
+        name = self.names()[number]
+        self.browser.wait(f"document.querySelector('h1').textContent === {json.dumps(name)}")
+        pressed = "document.querySelector('.captures [aria-pressed=true]').textContent"
+        self.assertEqual(self.browser.run(pressed), name)
+        self.assertTrue(self.browser.run("document.title").endswith(name))
+        self.assertEqual(
+            self.browser.run("[...document.querySelectorAll('[role=tab]')].map(t => t.id)"),
+            [f"tab-{view}" for view in VIEWS[self.NAMES[number]]],
+        )
+
+    def test_a_switch_that_keys_reach_and_back_undoes(self):
+        self.open(self.NAMES)
+        self.assertEqual(self.browser.texts(".captures button"), self.names())
+        self.shown(0)
+        self.browser.press("4")
+        self.browser.wait("document.querySelector('.translation-view')")
+        self.browser.run("document.querySelectorAll('.captures button')[1].focus()")
+        self.browser.press("Enter")
+        self.shown(1)
+        self.assertIn("capture=1", self.address())
+        self.browser.press("4")
+        self.browser.wait("document.querySelector('.vision-view')")
+        self.browser.run("history.back()")
+        self.browser.wait("location.hash.startsWith('#model')")
+        self.browser.run("history.back()")
+        self.shown(0)
+        self.browser.wait("document.querySelector('.translation-view')")
+
+    def test_each_capture_has_its_own_numbers(self):
+        self.open(self.NAMES)
+        for number, name in enumerate(self.NAMES):
+            meta, tensors = capture(name)
+            attention = meta["attentions"][-1]["name"]
+            weights = Weights(tensors, attention)
+            self.browser.run(
+                f"location.hash = '#matrix/capture={number}&attention={attention}"
+                "&head=1&query=2&key=1'"
+            )
+            self.shown(number)
+            ready = "document.querySelector('.stage canvas')?.dataset.ready"
+            self.browser.wait(f"{ready}?.startsWith('{attention} 1')")
+            self.near(
+                self.browser.text(".reading-line b"), weights.row(1, 2)[1], WEIGHT_ERROR
+            )
+
+    def test_turning_while_a_view_is_being_made(self):
+        for view in VIEWS["translation"] + VIEWS["vision"]:
+            self.open(self.NAMES, f"#{view}/capture={int(view == 'vision')}")
+            for number in (1, 0, 1):
+                self.browser.run(f"document.querySelectorAll('.captures button')[{number}].click()")
+            self.shown(1)
+            self.browser.frame()
+            self.assertEqual(self.browser.complaints(), [], view)
+
+    def test_addresses_of_no_capture_and_a_page_of_one(self):
+        for address in ("#model/capture=7", "#model/capture=x"):
+            self.open(self.NAMES, address)
+            self.shown(0)
+        self.open("vision", "#model/capture=1")
+        self.assertFalse(self.browser.run("Boolean(document.querySelector('.captures'))"))
+
+    def test_phone_and_dark(self):
+        self.browser.size(360, 740, 2, phone=True)
+        for scheme in ("light", "dark"):
+            self.browser.prefer(scheme)
+            self.open(self.NAMES, "#vision/capture=1")
+            self.browser.frame()
+            self.shown(1)
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 360)
 
 
 class Screens(PageTest):
@@ -191,9 +271,9 @@ class Hostile(PageTest):
     def test_damaged_pages_say_so(self):
         path = Path(self.folder.name) / "damaged.html"
         meta, tensors = samples.decoder(1, 1)
-        page_file.write_page(path, meta, tensors, shell())
+        page_file.write_page(path, [(meta, tensors)], shell())
         text = path.read_text(encoding="utf-8")
-        path.write_text(text.replace('id="meta">{', 'id="meta">{{', 1), encoding="utf-8")
+        path.write_text(text.replace('id="meta-0">{', 'id="meta-0">{{', 1), encoding="utf-8")
         self.browser.open(path)
         self.assertIn("cannot be shown", self.browser.text("#app"))
 
@@ -203,7 +283,7 @@ class Long(PageTest):
 
     def test_thousands_of_tokens(self):
         path = Path(self.folder.name) / "long.html"
-        page_file.write_page(path, *samples.long(self.COUNT), shell())
+        page_file.write_page(path, [samples.long(self.COUNT)], shell())
         self.browser.open(path, "#matrix/query=3000&key=2936")
         self.browser.wait("document.querySelector('.stage canvas')?.dataset.ready")
         self.assertTrue(self.browser.text(".reading-line").endswith("0.20000"))

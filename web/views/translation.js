@@ -130,6 +130,36 @@ function alignmentTable({ pairs, source, target }) {
   );
 }
 
+/** What one output token comes from, by the gradients: shares of the token that matters most. */
+function relevanceCard(context) {
+  const { capture } = context;
+  const { rollout, explained } = capture.meta;
+  if (!rollout?.cross || !explained) return null;
+  const tokens = el('div', {});
+  capture.values(rollout.cross).then((values) => {
+    const source = capture.tokens('encoder');
+    const row = values.slice(
+      explained.position * source.length,
+      (explained.position + 1) * source.length,
+    );
+    const most = Math.max(...row, 1e-12);
+    tokens.replaceChildren(shaded(context, source, Array.from(row, (value) => value / most)));
+  });
+  return el(
+    'section',
+    { class: 'card relevance' },
+    el('h2', {}, 'What ', tokenText(explained.text), ' comes from'),
+    el(
+      'p',
+      { class: 'note' },
+      'Gradient-weighted rollout through all layers, from the input to what follows ',
+      tokenText(capture.tokens('decoder')[explained.position].text),
+      '; 1 is the token that matters most.',
+    ),
+    tokens,
+  );
+}
+
 class TranslationView {
   /** @param {import('../app.js').Context} context */
   constructor(context) {
@@ -158,6 +188,7 @@ class TranslationView {
           alignmentTable(this.#words(found)),
         )
         : null,
+      relevanceCard(context),
       this.controls,
       this.panels,
     );

@@ -82,6 +82,12 @@ struct Report {
     };
     std::vector<Pair> pairs;
   };
+  // What gradients were taken of, for saliency and gradient-weighted rollout: the logit of a label
+  // or token at a position.
+  struct Output {
+    int64_t position = 0, id = 0;
+    std::string text;
+  };
   struct Saliency {
     std::string method;  // "gradient" or "integrated_gradients"
     std::string target;  // what is explained, in words
@@ -106,7 +112,9 @@ struct Report {
   std::vector<Layer> layers;
   std::vector<Attention> attentions;
   Steps steps;
-  std::map<std::string, std::string> rollout;  // side: name of the tensor
+  // Side, or "cross" for the decoder's tokens by the encoder's: name of the tensor.
+  std::map<std::string, std::string> rollout;
+  std::optional<Output> explained;
   std::optional<Words> alignment;
   std::vector<LensLayer> lens;
   std::optional<Saliency> saliency;

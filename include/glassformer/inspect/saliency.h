@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "glassformer/inspect/rollout.h"
 #include "glassformer/models/model.h"
 
 namespace glassformer {
@@ -33,12 +34,13 @@ IntegratedGradients integrated_gradients(const Model& model, const TransformerIn
                                          const TransformerInput& baseline, Explained what = {},
                                          int64_t points = 32);
 
-// The weights of a stack's self-attentions, [heads, tokens, tokens], first layer to last, and the
-// gradients of the logit by them, for gradient_rollout(). `stack`: "encoder" or "decoder".
-struct AttentionGradientsOf {
-  std::vector<Tensor> weights, gradients;
+// The weights of all attentions of a model and the gradients of the logit by them, for
+// gradient_rollout(): the self-attentions of its stacks, and the cross-attentions. Empty where
+// there are none.
+struct AttentionGradients {
+  WeightGradients encoder, decoder, cross;
 };
-AttentionGradientsOf attention_gradients(const Model& model, const TransformerInput& input,
-                                         const std::string& stack, Explained what = {});
+AttentionGradients attention_gradients(const Model& model, const TransformerInput& input,
+                                       Explained what = {});
 
 }  // namespace glassformer
