@@ -34,6 +34,8 @@ def measure(case, files, torch, driver, arguments, turns):
     own = dataclasses.replace(case, args={**case.args, "folder": str(folder), "dtype": compute})
     inputs = cases.make_inputs(torch, case)
     _, there = peer_of(op)
+    # Before any side runs: making a file of a large model takes as much memory as running it.
+    file = (files.gguf if op == "decode" else files.ctranslate2)(model, dtype) if there else None
     threads = arguments.threads
     with contextlib.ExitStack() as stack:
         start = lambda command: stack.enter_context(sides.Driver(torch, command, threads))
@@ -41,7 +43,6 @@ def measure(case, files, torch, driver, arguments, turns):
             running = [start([driver])]
             found = running[0].load(own, inputs)
             if there:
-                file = (files.gguf if op == "decode" else files.ctranslate2)(model, dtype)
                 args = {**case.args, "file": str(file), "dtype": dtype, "repacked": True}
                 theirs = dataclasses.replace(case, args=args)
                 try:

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "decoding/log_softmax.h"
+#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/sampling.h"
 #include "decoding/scores.h"
 

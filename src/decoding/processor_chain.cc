@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "decoding/constraint.h"
-#include "decoding/log_softmax.h"
+#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/processor.h"
 
 namespace glassformer {

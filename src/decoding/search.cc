@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "decoding/beam_search.h"
-#include "decoding/log_softmax.h"
+#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/scores.h"
 #include "decoding/single_search.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "decoding/log_softmax.h"
+#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/sampling.h"
 #include "decoding/scores.h"
 #include "decoding/select.h"

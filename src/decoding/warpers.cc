@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "decoding/log_softmax.h"
+#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/processor.h"
 #include "decoding/select.h"
 

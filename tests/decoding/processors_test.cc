@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "decoding/log_softmax.h"
+#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/processor.h"
 #include "decoding/sampling.h"
 #include "decoding/select.h"

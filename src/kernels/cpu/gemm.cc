@@ -3,7 +3,7 @@
 //
 //   for blocks of rows            their A, packed, fits the L2 cache with what else is needed
 //     for blocks of columns       and so does their block of sums
-//       for blocks of k           a panel of B stays in the L1 cache
+//       for blocks of k           a panel of B stays in the L2 cache
 //         for panels of B         packed right before use, or beforehand for many rows
 //           for strips of A       the register tile; after the last block of k, the epilogue
 #include "kernels/cpu/gemm.h"
@@ -120,12 +120,18 @@ namespace {
 // ------------------------------------------------------------------------------------ engines
 // What differs between the vector tile and the tile unit: how a block of A and a panel of B are
 // brought into shape, and the kernel of one strip, whose sums are a tile of [kRows][kColumns]. The
-// tile after it is `next`.
+// tile after it is `next`; each strip brings its share of the next panel nearer.
+
+template <class Value>
+struct PanelAhead {
+  const Value* panel;  // null where there is nothing to bring
+  size_t strip, strips;
+};
 
 struct F32Engine {
   using Value = float;
   static constexpr size_t kRows = kMr, kColumns = kNr;
-  static constexpr size_t kBlockK = 256, kUnitK = 1;  // panels of 32 KB
+  static constexpr size_t kBlockK = 512, kUnitK = 1;  // panels of 64 KB, read from L2 once a strip
 
   static size_t Strips(size_t rows) { return StripCount(rows); }
   static size_t StripStart(size_t s, size_t rows) { return StripBegin(s, rows); }
@@ -169,8 +175,11 @@ struct F32Engine {
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const float* strip,
                                 const float* panel, float* sums, bool accumulate,
-                                const float* /*next*/) {
-    tile::KernelForRows<true>(rows, kc, strip, kMr, panel, sums, kNr, columns, accumulate);
+                                const float* /*next*/, const PanelAhead<float>& ahead) {
+    const size_t from = ahead.strip * kc * tile::kAheadOfK;
+    const bool more = ahead.panel != nullptr && from < PanelSize(kc);
+    tile::KernelForRows<true>(rows, kc, strip, kMr, panel, sums, kNr, columns, accumulate,
+                              more ? ahead.panel + from : nullptr);
   }
 };
 
@@ -215,7 +224,13 @@ struct AmxEngine {
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const uint16_t* strip,
                                 const uint16_t* panel, float* sums, bool accumulate,
-                                const float* next) {
+                                const float* next, const PanelAhead<uint16_t>& ahead) {
+    if (ahead.panel != nullptr) {
+      constexpr size_t kLine = 64 / sizeof(uint16_t);
+      const Range lines = part(ahead.strip, ahead.strips, PanelSize(kc) / kLine);
+      for (size_t line = lines.begin; line < lines.end; ++line)
+        __builtin_prefetch(ahead.panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
+    }
     amx_strip_product(rows, columns, kc, strip, panel, sums, kAmxCols, accumulate, next);
   }
 };
@@ -265,6 +280,8 @@ class Rectangle {
   static constexpr size_t kKeptABytes = size_t{4} << 20;
   static constexpr size_t kSumBytes = size_t{1} << 20;               // half of an L2 cache
   static constexpr size_t kTile = Engine::kRows * Engine::kColumns;  // sums of a register tile
+  // With fewer the panels go by as fast as memory gives them, and asking twice costs more than it
+  // helps.
   static constexpr size_t kStripsToHidePrefetch = 6;
 
   size_t Start(size_t block) const { return block * blocks_.size; }
@@ -322,11 +339,11 @@ class Rectangle {
     for (size_t j = columns.begin; j < columns.end; j += Engine::kColumns) {
       const size_t width = std::min(Engine::kColumns, columns.end - j);
       const Value* panel = Panel(block, j, width);
-      const bool more = q_.panels != nullptr && j + width < columns.end;
-      const PanelPrefetch prefetch(more ? panel + Engine::PanelSize(kc) : nullptr,
-                                   Engine::PanelSize(kc), strips);
+      const bool more = q_.panels != nullptr && j + width < columns.end &&
+                        strips >= kStripsToHidePrefetch;
+      PanelAhead<Value> ahead{more ? panel + Engine::PanelSize(kc) : nullptr, 0, strips};
       for (size_t s = 0; s < strips; ++s) {
-        prefetch.Part(s);
+        ahead.strip = s;
         const size_t start = Engine::StripStart(s, rows.size());
         const size_t height = Engine::StripStart(s + 1, rows.size()) - start;
         const size_t i = rows.begin + start;
@@ -334,32 +351,11 @@ class Rectangle {
         if (tiles != 1) ++tile;
         const float* next = 0 < tile && tile < tiles ? sums_ + tile * kTile : nullptr;
         Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, block != 0,
-                       next);
+                       next, ahead);
         if (last) FinishStrip(i, height, j, width, sums);
       }
     }
   }
-
-  // Brings the next panel nearer while this one is used, a part with each strip. With few strips
-  // the panels go by as fast as memory gives them, and asking twice costs more than it helps.
-  class PanelPrefetch {
-   public:
-    PanelPrefetch(const Value* panel, size_t size, size_t strips) : panel_(panel) {
-      if (panel == nullptr || strips < kStripsToHidePrefetch) return;
-      lines_ = size / kLine;
-      lines_of_part_ = div_up(lines_, strips);
-    }
-    HWY_INLINE void Part(size_t s) const {
-      const size_t end = std::min(lines_, (s + 1) * lines_of_part_);
-      for (size_t line = s * lines_of_part_; line < end; ++line)
-        __builtin_prefetch(panel_ + line * kLine, /*read*/ 0, /*to L2*/ 2);
-    }
-
-   private:
-    static constexpr size_t kLine = 64 / sizeof(Value);
-    const Value* panel_;
-    size_t lines_ = 0, lines_of_part_ = 0;
-  };
 
   void FinishStrip(size_t i, size_t rows, size_t j, size_t columns, const float* sums) {
     if (q_.out.type == Type::kF32)

@@ -219,12 +219,16 @@ void PackStrips(const T* HWY_RESTRICT src, int64_t row_stride, int64_t col_strid
 
 namespace tile {
 
+constexpr size_t kAheadOfK = 4;
+
 // C[kRows × columns] (+)= A · panel. A(i, p) is a[i·lda + p], or a[p·lda + i] when kTransposed.
 // The panel is kWide vectors wide, columns at most that; C beyond them is neither read nor written.
+// What is wanted next begins at `ahead`: four floats of it for each of k are brought to L2, a line
+// at a time, since a burst would hold up the loads of the product.
 template <size_t kRows, bool kTransposed, size_t kWide = kVectors>
 HWY_NOINLINE void Kernel(size_t k, const float* HWY_RESTRICT a, size_t lda,
                          const float* HWY_RESTRICT panel, float* HWY_RESTRICT c, size_t ldc,
-                         size_t columns, bool accumulate) {
+                         size_t columns, bool accumulate, const float* ahead = nullptr) {
   constexpr size_t kCols = kWide * kLanes;
   const DF d;
   hn::Vec<DF> sum[kRows][kWide];
@@ -248,6 +252,7 @@ HWY_NOINLINE void Kernel(size_t k, const float* HWY_RESTRICT a, size_t lda,
   // Four at a time: the loop's own instructions are a twelfth of all when a thread shares its core.
   size_t p = 0;
   for (; p + 4 <= k; p += 4, a += 4 * a_step, panel += 4 * kCols) {
+    if (ahead != nullptr) __builtin_prefetch(ahead + kAheadOfK * p, /*read*/ 0, /*to L2*/ 2);
     HWY_UNROLL(4)
     for (size_t u = 0; u < 4; ++u) multiply(a + u * a_step, panel + u * kCols);
   }

@@ -2,6 +2,8 @@
 
 #include <span>
 
+// The log-softmax of rows in host memory, where searches look at scores: no tensors, no threads.
+
 namespace glassformer {
 
 // The parts of a row's log-softmax: log p_i = (x_i − max) − log_sum, as PyTorch rounds it. A row
