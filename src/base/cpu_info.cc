@@ -53,4 +53,13 @@ bool amx_int8_usable() {
   return usable;
 }
 
+bool avx512_bf16_usable() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  __builtin_cpu_init();  // constructors of other files may ask before its own has run
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace glassformer

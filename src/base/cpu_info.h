@@ -8,5 +8,7 @@ namespace glassformer {
 bool amx_bf16_usable();
 // The same for those of signed bytes.
 bool amx_int8_usable();
+// True where vectors of float32 can be converted to bfloat16 in one instruction (AVX512-BF16).
+bool avx512_bf16_usable();
 
 }  // namespace glassformer

@@ -32,7 +32,7 @@ HWY_INLINE Sizes SizesOf(const Tensor& x) { return {x.size(0), x.size(1), x.size
 template <class F>
 HWY_INLINE void ForChannels(Sizes size, F&& body) {
   const int64_t grain = kTaskSize / std::max<int64_t>(size.n * size.s, 1) + 1;
-  parallel_ranges(size.c, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+  parallel_ranges(size.c, grain, [&](int64_t begin, int64_t end) HWY_ATTR HWY_FLATTEN {
     for (int64_t c = begin; c < end; ++c) body(c);
   });
 }
@@ -56,7 +56,7 @@ HWY_INLINE void ForBlocks(Sizes size, Device device, F&& body, G&& join) {
   const auto rows_of_block = [&](int64_t block) {
     return std::min(blocks.rows, size.n - block * blocks.rows);
   };
-  parallel_tasks(blocks.count, [&](int64_t block) HWY_ATTR {
+  parallel_tasks(blocks.count, [&](int64_t block) HWY_ATTR HWY_FLATTEN {
     std::fill(sums + block * stride, sums + (block + 1) * stride, 0.0F);
     body(block * blocks.rows, rows_of_block(block), sums + block * stride);
   });
@@ -170,7 +170,7 @@ void BatchNorm(const Tensor& x_in, const Tensor& weight, const Tensor& bias, con
     }
     const int64_t width = size.s > 1 ? size.s : size.c;
     const int64_t rows = width == 0 ? 0 : x_in.count() / width;
-    parallel_ranges(rows, row_grain(width), [&](int64_t begin, int64_t end) HWY_ATTR {
+    parallel_ranges(rows, row_grain(width), [&](int64_t begin, int64_t end) HWY_ATTR HWY_FLATTEN {
       for (int64_t row = begin; row < end; ++row) {
         const T* x = input<T>(x_in) + row * width;
         T* y = output<T>(y_out) + row * width;
@@ -295,19 +295,21 @@ void BatchNormBackward(const Tensor& dy_in, const Tensor& x_in, const Tensor& we
       }
       if (!dx_out.defined()) return;
       T* dx = output<T>(dx_out);
-      parallel_ranges(size.n, row_grain(size.c), [&](int64_t begin, int64_t end) HWY_ATTR {
-        for (int64_t at = begin * size.c; at < end * size.c; at += size.c)
-          WriteRow(dx + at, size.c, stream, [&](int64_t i, size_t count) HWY_ATTR {
-            hwy::Prefetch(x + at + size.c + i);
-            hwy::Prefetch(dy + at + size.c + i);
-            const auto away = hn::Sub(LoadSome(d, x + at + i, count), LoadSome(d, mean + i, count));
-            const auto line = hn::MulAdd(LoadSome(d, b.data() + i, count), away,
-                                         LoadSome(d, e.data() + i, count));
-            return hn::MulAdd(LoadSome(d, a.data() + i, count), LoadSome(d, dy + at + i, count),
-                              line);
+      parallel_ranges(
+          size.n, row_grain(size.c), [&](int64_t begin, int64_t end) HWY_ATTR HWY_FLATTEN {
+            for (int64_t at = begin * size.c; at < end * size.c; at += size.c)
+              WriteRow(dx + at, size.c, stream, [&](int64_t i, size_t count) HWY_ATTR {
+                hwy::Prefetch(x + at + size.c + i);
+                hwy::Prefetch(dy + at + size.c + i);
+                const auto away =
+                    hn::Sub(LoadSome(d, x + at + i, count), LoadSome(d, mean + i, count));
+                const auto line = hn::MulAdd(LoadSome(d, b.data() + i, count), away,
+                                             LoadSome(d, e.data() + i, count));
+                return hn::MulAdd(LoadSome(d, a.data() + i, count), LoadSome(d, dy + at + i, count),
+                                  line);
+              });
+            hwy::FlushStream();
           });
-        hwy::FlushStream();
-      });
     }
   });
 }

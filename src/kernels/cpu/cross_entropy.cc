@@ -41,8 +41,7 @@ void CrossEntropy(const Tensor& logits, const Tensor& targets, const Tensor& wei
   check_indices(kCrossEntropy.name, "targets", targets, width_of(logits), rule.ignore_index);
   const Weights w(weights, width_of(logits));
   const auto s = static_cast<float>(rule.label_smoothing);
-  ForRows(logits, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
-    const auto* x = RowOf(type, logits, row, width);
+  const auto of_row = [&](int64_t width, int64_t row, const auto* x) HWY_ATTR {
     const int64_t t = input<int64_t>(targets)[row];
     float& total = output<float>(log_sum_exp)[row] = 0.0F;
     float& loss = output<float>(losses)[row] = 0.0F;
@@ -69,7 +68,8 @@ void CrossEntropy(const Tensor& logits, const Tensor& targets, const Tensor& wei
     loss = (1.0F - s) * w.of(t) * ((sum.highest - target) + log_sum);
     if (s != 0.0F)
       loss += s / static_cast<float>(width) * (w.sum * ((sum.highest - pivot) + log_sum) - spread);
-  });
+  };
+  ForRows(of_row, logits);
 }
 
 // Floor: one read of the logits and one write of their gradient.
@@ -81,9 +81,7 @@ void CrossEntropyBackward(const Tensor& logits, const Tensor& targets, const Ten
   const auto s = static_cast<float>(rule.label_smoothing);
   const float share = normalizer.defined() ? 1.0F / *input<float>(normalizer) : 1.0F;
   const bool one_dy = dy.count() == 1;
-  ForRows(logits, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
-    const auto* x = RowOf(type, logits, row, width);
-    auto* dx = RowOf(type, dlogits, row, width);
+  const auto of_row = [&]<class T>(int64_t width, int64_t row, const T* x, T* dx) HWY_ATTR {
     const hn::ScalableTag<float> d;
     const int64_t t = input<int64_t>(targets)[row];
     if (t == rule.ignore_index) {
@@ -93,22 +91,23 @@ void CrossEntropyBackward(const Tensor& logits, const Tensor& targets, const Ten
     const float g = input<float>(dy)[one_dy ? 0 : row] * share;
     const float hard = g * (1.0F - s) * w.of(t), soft = g * s / static_cast<float>(width);
     const float total = input<float>(log_sum_exp)[row], factor = hard + soft * w.sum;
-    const auto softmax = [&](auto v) HWY_ATTR {
-      return hn::Mul(hn::Set(d, factor), ExpOfNegative(d, hn::Sub(v, hn::Set(d, total))));
+    const auto softmax = [&](int64_t c, size_t count) HWY_ATTR {
+      hwy::Prefetch(x + c + kExpBlock);
+      const auto v = LoadSome(hn::ScalableTag<float>(), x + c, count);
+      const auto e = ExpOfNegative<T>(d, hn::Sub(v, hn::Set(d, total)));
+      return hn::Mul(hn::Set(d, factor), e);
     };
     if (s == 0.0F) {
-      WriteRow(dx, width, stream, [&](int64_t c, size_t count) HWY_ATTR {
-        return softmax(LoadSome(hn::ScalableTag<float>(), x + c, count));
-      });
+      WriteRow(dx, width, stream, softmax);
     } else {
       WriteRow(dx, width, stream, [&](int64_t c, size_t count) HWY_ATTR {
-        return hn::NegMulAdd(hn::Set(d, soft), w.At(c, count),
-                             softmax(LoadSome(hn::ScalableTag<float>(), x + c, count)));
+        return hn::NegMulAdd(hn::Set(d, soft), w.At(c, count), softmax(c, count));
       });
     }
     const float target = factor * std::exp(LoadOne(x + t) - total) - hard - soft * w.of(t);
     StoreOne(target, dx + t);
-  });
+  };
+  ForRows(of_row, logits, dlogits);
 }
 
 }  // namespace HWY_NAMESPACE

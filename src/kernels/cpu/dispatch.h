@@ -2,6 +2,7 @@
 
 #include <hwy/base.h>
 
+#include "base/cpu_info.h"
 #include "kernels/access.h"
 #include "kernels/table.h"
 
@@ -25,6 +26,9 @@ void add_fast(const Kernel<void(Args...)>& kernel,
   for (DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat16})
     add_kernel(kernel, Device::kCpu, dtype, function);
 }
+
+// Kernels ask for every vector they write.
+inline const bool has_bf16_conversion = avx512_bf16_usable();
 
 // Results that the next op will not find in the cache anyway are written past it.
 inline bool worth_streaming(int64_t bytes) { return bytes >= int64_t{16} << 20; }

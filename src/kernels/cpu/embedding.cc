@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 
-constexpr int64_t kRows = 64;      // of dweight in one task
-constexpr int64_t kColumns = 512;  // likewise; sums of that many stay in the first cache
+constexpr int64_t kRows = 64;       // of dweight in one task
+constexpr int64_t kColumns = 2048;  // likewise; sums of that many stay in the first cache
 
 // Asks for a row's bytes: rows come from anywhere, and the processor foresees only what lies in
 // line.
@@ -44,21 +44,25 @@ void Embedding(const void* weight, const int64_t* ids, int64_t count, size_t row
 }
 
 // y = the sum of the `count` rows of dy that `places` lists, over `columns` of their `width`
-// elements. `sums` is room for as many.
-template <class T>
+// elements. fetch(k) asks for what follows the k-th of them. `sums` is room for as many columns.
+template <class T, class F>
 HWY_INLINE void SumRows(const T* dy, const int64_t* places, int64_t count, int64_t width,
-                        int64_t columns, float* sums, T* y, bool stream) {
+                        int64_t columns, F&& fetch, float* sums, T* y, bool stream) {
   const hn::ScalableTag<float> d;
   if (count == 0)
     return WriteRow(y, columns, stream, [&](int64_t, size_t) HWY_ATTR { return hn::Zero(d); });
+  fetch(0);
   if (count == 1)
     return CopyBytes(reinterpret_cast<const uint8_t*>(dy + places[0] * width),
                      reinterpret_cast<uint8_t*>(y), static_cast<size_t>(columns) * sizeof(T),
                      stream);
   MapRow(dy + places[0] * width, sums, columns, [](auto v, size_t) HWY_ATTR { return v; });
-  for (int64_t k = 1; k + 1 < count; ++k)
+  for (int64_t k = 1; k + 1 < count; ++k) {
+    fetch(k);
     MapRows(sums, dy + places[k] * width, sums, columns,
             [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
+  }
+  fetch(count - 1);
   const T* last = dy + places[count - 1] * width;
   WriteRow(y, columns, stream, [&](int64_t i, size_t valid) HWY_ATTR {
     return hn::Add(LoadSome(d, sums + i, valid), LoadSome(d, last + i, valid));
@@ -84,20 +88,23 @@ void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& 
   const int64_t strips = (width + kColumns - 1) / kColumns;
   const int64_t blocks = (vocabulary + kRows - 1) / kRows;
   visit_memory_type(dweight_out.dtype(), [&]<class T>(T*) HWY_ATTR {
-    parallel_tasks(blocks * strips, [&](int64_t task) HWY_ATTR {
+    parallel_tasks(blocks * strips, [&](int64_t task) HWY_ATTR HWY_FLATTEN {
       HWY_ALIGN float sums[kColumns];
       const int64_t first = task % strips * kColumns, columns = std::min(kColumns, width - first);
       const int64_t begin = task / strips * kRows, end = std::min(vocabulary, begin + kRows);
       const T* dy = input<T>(dy_in) + first;
+      T* dweight = output<T>(dweight_out) + first;
       for (int64_t v = begin; v < end; ++v) {
         const int64_t start = v == 0 ? 0 : ends[static_cast<size_t>(v) - 1];
         const int64_t stop = ends[static_cast<size_t>(v)];
-        const int64_t next = std::min(stop, static_cast<int64_t>(places.size()) - 1);
-        if (stop > start)
-          FetchRow(dy + places[static_cast<size_t>(next)] * width,
+        const auto fetch = [&](int64_t k) HWY_ATTR {
+          constexpr int64_t kAhead = 2;
+          const auto next = static_cast<size_t>(start + k + kAhead);
+          FetchRow(dy + places[std::min(next, places.size() - 1)] * width,
                    static_cast<size_t>(columns) * sizeof(T));
-        SumRows(dy, places.data() + start, stop - start, width, columns, sums,
-                output<T>(dweight_out) + v * width + first, stream);
+        };
+        SumRows(dy, places.data() + start, stop - start, width, columns, fetch, sums,
+                dweight + v * width, stream);
       }
       hwy::FlushStream();
     });

@@ -47,7 +47,7 @@ HWY_INLINE bool IsStreamable(const U* y) {
 // not look far enough ahead by itself to keep memory busy.
 template <class T>
 HWY_INLINE void FetchAhead(const T* x) {
-  constexpr size_t kAhead = 2048, kLine = 64, kBytes = 2 * HWY_LANES(float) * sizeof(T);
+  constexpr size_t kAhead = 4096, kLine = 64, kBytes = 2 * HWY_LANES(float) * sizeof(T);
   const auto* bytes = reinterpret_cast<const uint8_t*>(x) + kAhead;
   for (size_t at = 0; at < kBytes; at += kLine) hwy::Prefetch(bytes + at);
 }

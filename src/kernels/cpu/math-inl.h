@@ -18,6 +18,8 @@
 
 #include <hwy/highway.h>
 
+#include "kernels/cpu/dispatch.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
@@ -38,6 +40,16 @@ HWY_INLINE hn::Vec<D> LoadF32(D d, const hwy::bfloat16_t* HWY_RESTRICT p) {
   const hn::Rebind<uint16_t, D> d16;
   const hn::RebindToUnsigned<D> d32;
   const auto bits = hn::LoadU(d16, reinterpret_cast<const uint16_t*>(p));
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {  // one step: spread over the odd places
+    HWY_ALIGN static constexpr uint16_t kPlaces[32] = {0, 0,  0, 1,  0, 2,  0, 3,  0, 4, 0,
+                                                       5, 0,  6, 0,  7, 0,  8, 0,  9, 0, 10,
+                                                       0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
+    const __m512i places = _mm512_load_si512(kPlaces), wide = _mm512_castsi256_si512(bits.raw);
+    const __m512i spread = _mm512_maskz_permutexvar_epi16(0xAAAAAAAA, places, wide);
+    return hn::Vec<D>{_mm512_castsi512_ps(spread)};
+  }
+#endif
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
 }
 
@@ -58,10 +70,39 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundUpperHalf(D /*d*/, hn::Vec<D> v
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
 }
 
+#undef GLASSFORMER_CONVERTS_BF16
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 && defined(__GNUC__)
+#define GLASSFORMER_CONVERTS_BF16 1
+
+HWY_INLINE bool NoneOf(__mmask16 a, __mmask16 b = 0) { return _kortestz_mask16_u8(a, b) != 0; }
+
+// Whether the processor's own conversion of these whole vectors is there, and rounds as we do: it
+// takes numbers below the smallest normal one for zero. Its instructions are not among those that
+// Highway compiles this target for, hence the assembly below.
+template <class... V>
+HWY_INLINE bool ConvertsBf16(V... v) {
+  constexpr int kSubnormal = 0x20;
+  return HWY_LIKELY(has_bf16_conversion) &&
+         HWY_LIKELY(NoneOf(_mm512_fpclass_ps_mask(v.raw, kSubnormal)...));
+}
+
+#else
+#define GLASSFORMER_CONVERTS_BF16 0
+#endif
+
 // f32 as the bits of the half type T, rounded to nearest even. Highway's own conversion truncates.
 template <class D>
 HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> HalfBits(D d, hn::Vec<D> v,
                                                      const hwy::bfloat16_t* /*type*/) {
+#if GLASSFORMER_CONVERTS_BF16
+  if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {
+    if (ConvertsBf16(v)) {
+      __m256i bits;
+      asm("vcvtneps2bf16 %1, %0" : "=v"(bits) : "v"(v.raw));
+      return hn::Vec<hn::Rebind<uint16_t, D>>{bits};
+    }
+  }
+#endif
   const hn::RebindToSigned<D> di;
   const auto upper = hn::ShiftRight<16>(RoundUpperHalf(d, v));
   return hn::DemoteTo(hn::Rebind<uint16_t, D>(), hn::BitCast(di, upper));
@@ -163,21 +204,38 @@ HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, float* HWY_R
 
 #if HWY_TARGET != HWY_SCALAR
 
+// HalfBits of two vectors side by side.
 template <class D>
-HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d,
-                          hwy::bfloat16_t* HWY_RESTRICT p) {
+HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> HalfBitsOfTwo(D d, hn::Vec<D> first,
+                                                               hn::Vec<D> second,
+                                                               const hwy::bfloat16_t* /*type*/) {
   const hn::Repartition<uint16_t, D> d16;  // the upper halves of both are its odd lanes
+#if GLASSFORMER_CONVERTS_BF16
+  if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {
+    if (ConvertsBf16(first, second)) {
+      __m512i bits;
+      asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(bits) : "v"(second.raw), "v"(first.raw));
+      return hn::Vec<decltype(d16)>{bits};
+    }
+  }
+#endif
   const auto low = hn::BitCast(d16, RoundUpperHalf(d, first));
   const auto high = hn::BitCast(d16, RoundUpperHalf(d, second));
-  hn::Stream(hn::ConcatOdd(d16, high, low), d16, reinterpret_cast<uint16_t*>(p));
+  return hn::ConcatOdd(d16, high, low);
 }
 
 template <class D>
-HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d,
-                          hwy::float16_t* HWY_RESTRICT p) {
+HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> HalfBitsOfTwo(D d, hn::Vec<D> first,
+                                                               hn::Vec<D> second,
+                                                               const hwy::float16_t* type) {
   const hn::Repartition<uint16_t, D> d16;
-  const auto bits = hn::Combine(d16, HalfBits(d, second, p), HalfBits(d, first, p));
-  hn::Stream(bits, d16, reinterpret_cast<uint16_t*>(p));
+  return hn::Combine(d16, HalfBits(d, second, type), HalfBits(d, first, type));
+}
+
+template <class D, class T>
+HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, T* HWY_RESTRICT p) {
+  const hn::Repartition<uint16_t, D> d16;
+  hn::Stream(HalfBitsOfTwo(d, first, second, p), d16, reinterpret_cast<uint16_t*>(p));
 }
 
 #else
@@ -407,68 +465,79 @@ HWY_INLINE hn::Vec<D> ShortPolynomial(D d, hn::Vec<D> x, const float (&c)[kTerms
 template <class T>
 constexpr bool kShort = std::is_same_v<T, hwy::bfloat16_t>;
 
-// 2^y for -126 <= y <= 0.
-template <class T, class D>
-HWY_INLINE hn::Vec<D> PowerOfTwo(D d, hn::Vec<D> y) {
+template <class T, class D, size_t kTerms, size_t kShortTerms>
+HWY_INLINE hn::Vec<D> PolynomialFor(D d, hn::Vec<D> x, const float (&c)[kTerms],
+                                    const float (&short_c)[kShortTerms]) {
+  if constexpr (kShort<T>) {
+    return Polynomial(d, x, short_c);
+  } else {
+    return ShortPolynomial(d, x, c);
+  }
+}
+
+// 2^(a·b - kLess), the exponent being from -126 to 0.
+template <class T, int kLess = 0, class D>
+HWY_INLINE hn::Vec<D> PowerOfTwo(D d, hn::Vec<D> a, hn::Vec<D> b) {
   const hn::RebindToSigned<D> di;
   constexpr float kTerms[] = {1.0f,           0.693147203f,   0.240226479f,  0.0555033247f,
                               0.00961843736f, 0.00133988747f, 1.53533612e-4f};
   constexpr float kShortTerms[] = {0.999928058f, 0.693260993f, 0.242611379f, 0.0551717701f};
-  const auto magic = hn::Set(d, 12582912.0f);  // as in Exp
-  const auto shifted = hn::Add(y, magic);
-  const auto r = hn::Sub(y, hn::Sub(shifted, magic));
-  hn::Vec<D> power;
-  if constexpr (kShort<T>)
-    power = ShortPolynomial(d, r, kShortTerms);
-  else
-    power = ShortPolynomial(d, r, kTerms);
+  const auto magic = hn::Set(d, 12582912.0f - kLess);  // as in Exp
+  const auto shifted = hn::MulAdd(a, b, magic);
+  const auto r = hn::MulSub(a, b, hn::Sub(shifted, magic));
+  const auto power = PolynomialFor<T>(d, r, kTerms, kShortTerms);
   const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   return hn::BitCast(d, hn::Add(hn::BitCast(di, power), scale));
 }
 
-// |x| up to a limit, beyond which the tail of x · F(x) is zero; NaN stays.
+// GELU is x · F(x) with F(-x) = 1 - F(x): the tail F(-|x|) gives both halves without cancellation.
+// So do the slopes, which add up to 1 too. This is f(x), given f(-|x|).
 template <class D>
-struct Magnitude {
-  hn::Mask<D> beyond;
-  hn::Vec<D> t;
+HWY_INLINE hn::Vec<D> OfBoth(D d, hn::Vec<D> x, hn::Vec<D> below) {
+  return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 1.0f), below), below);
+}
 
-  HWY_INLINE Magnitude(D d, hn::Vec<D> x, float limit)
-      : beyond(hn::Gt(hn::Abs(x), hn::Set(d, limit))),
-        t(hn::IfThenElse(beyond, hn::Set(d, limit), hn::Abs(x))) {}
-
-  // max(x, 0) - |x| · tail. Below zero |x| has no limit: -inf · 0 is NaN, as in the equation.
-  HWY_INLINE hn::Vec<D> Value(D d, hn::Vec<D> x, hn::Vec<D> tail) const {
-    const auto size = hn::Max(hn::Neg(x), t);
-    return hn::NegMulAdd(size, hn::IfThenZeroElse(beyond, tail), hn::Max(x, hn::Zero(d)));
-  }
-};
+// x · F(x), given tail(t) = F(-t) for 0 <= t <= limit, beyond which it is zero: -inf · 0 is NaN, as
+// in the equation. Zeros are put in as integers, which is how a power of two was put together.
+template <class D, class F>
+HWY_INLINE hn::Vec<D> TimesBoth(D d, hn::Vec<D> x, float limit, F&& tail) {
+  const hn::RebindToSigned<D> di;
+  const auto within = hn::Le(hn::Abs(x), hn::Set(d, limit));
+  const auto below = tail(hn::IfThenElse(within, hn::Abs(x), hn::Set(d, limit)));
+  const auto bits = hn::IfThenElseZero(hn::RebindMask(di, within), hn::BitCast(di, below));
+  return hn::Mul(x, OfBoth(d, x, hn::BitCast(d, bits)));
+}
 
 // Φ(-t) for 0 <= t <= kNormalLimit, Φ being the normal distribution function, to 6e-8 absolute and
 // to 7e-6 relative up to t = 6. log2 of 2Φ(-t) is smooth: one polynomial and a power of two give it
 // with less work than erf, and without the cancellation of 1 + erf.
-constexpr float kNormalLimit = 11.25f;  // the exponent is -115 there
+template <class T>
+constexpr float kNormalLimit = kShort<T> ? 8.5f : 11.25f;  // where it is 1e-17 and 1e-29
 template <class T, class D>
 HWY_INLINE hn::Vec<D> NormalTail(D d, hn::Vec<D> t) {
   constexpr float kTerms[] = {-1.1511052f,     -0.459210121f,   -0.0524790142f, 0.00700953342f,
                               -5.64037977e-5f, -2.50183771e-4f, 6.7296148e-5f,  -9.30404351e-6f,
                               6.96311806e-7f,  -2.2243376e-8f};
-  constexpr float kShortTerms[] = {-1.14831161f,    -0.465458244f,  -0.0483848229f, 0.00645350991f,
-                                   -5.45044488e-4f, 2.56694038e-5f, -5.08508776e-7f};
-  hn::Vec<D> slope;
-  if constexpr (kShort<T>)
-    slope = ShortPolynomial(d, t, kShortTerms);
-  else
-    slope = ShortPolynomial(d, t, kTerms);
-  return PowerOfTwo<T>(d, hn::MulSub(t, slope, hn::Set(d, 1.0f)));
+  constexpr float kShortTerms[] = {-1.14739001f,   -0.46777609f,    -0.0464465059f,
+                                   0.00570925744f, -4.00770252e-4f, 1.19419819e-5f};
+  return PowerOfTwo<T, 1>(d, t, PolynomialFor<T>(d, t, kTerms, kShortTerms));
 }
 
-// GELU is x · F(x) with F(-x) = 1 - F(x), so that the tail F(-|x|) gives both halves without
-// cancellation: the value is max(x, 0) - |x| · tail, and where g is the slope for negative x, the
-// slope for positive x is 1 - g.
-template <class D>
-HWY_INLINE hn::Vec<D> SlopeOfBoth(D d, hn::Vec<D> x, hn::Vec<D> slope) {
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), slope, hn::Sub(hn::Set(d, 1.0f), slope));
+// Φ(-t) - t · φ(t) with φ(t) = e^(-t²/2) / √(2π): GELU's slope for negative x.
+template <class T, class D>
+HWY_INLINE hn::Vec<D> NormalSlope(D d, hn::Vec<D> t) {
+  const auto density = PowerOfTwo<T>(d, hn::Mul(t, hn::Set(d, -0.72134752f)), t);  // times √(2π)
+  if constexpr (kShort<T>) {  // over the density it is smooth up to kSlopeLimit
+    constexpr float kTerms[] = {0.499928459f,   -0.796072862f,   0.240801486f,
+                                -0.112993148f,  0.038874702f,    -0.00912589057f,
+                                0.00135126224f, -1.12311566e-4f, 3.96640656e-6f};
+    return hn::Mul(density, Polynomial(d, t, kTerms));
+  } else {
+    return hn::NegMulAdd(hn::Mul(t, hn::Set(d, 0.398942280f)), density, NormalTail<T>(d, t));
+  }
 }
+template <class T>
+constexpr float kSlopeLimit = kShort<T> ? 6.5f : kNormalLimit<T>;  // where it is -2e-9 and -1e-27
 
 // The tail of GELU's tanh form, (1 - tanh u) / 2 with u = √(2/π)·(t + 0.044715·t³), and 1 - tail:
 // e / (1 + e) and 1 / (1 + e) with e = e^(-2u).
@@ -481,7 +550,7 @@ template <class T, class D>
 HWY_INLINE TanhTail<D> TanhTailOf(D d, hn::Vec<D> t) {
   constexpr float kLinear = -2.30220819f, kCubic = -0.102943240f;  // of -2u, times log2 e
   const auto factor = hn::MulAdd(hn::Mul(t, t), hn::Set(d, kCubic), hn::Set(d, kLinear));
-  const auto e = PowerOfTwo<T>(d, hn::Mul(t, factor));
+  const auto e = PowerOfTwo<T>(d, t, factor);
   const auto one = hn::Set(d, 1.0f);
   const auto rest = hn::Div(one, hn::Add(one, e));
   return {hn::Mul(e, rest), rest};
@@ -492,35 +561,33 @@ HWY_INLINE TanhTail<D> TanhTailOf(D d, hn::Vec<D> t) {
 // x · Φ(x).
 template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluExact(D d, hn::Vec<D> x) {
-  const math::Magnitude<D> m(d, x, math::kNormalLimit);
-  return m.Value(d, x, math::NormalTail<T>(d, m.t));
+  const auto tail = [d](auto t) HWY_ATTR { return math::NormalTail<T>(d, t); };
+  return math::TimesBoth(d, x, math::kNormalLimit<T>, tail);
 }
-// Φ(x) + x · φ(x) with φ(x) = e^(-x²/2) / √(2π).
+// Φ(x) + x · φ(x).
 template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluExactGradient(D d, hn::Vec<D> x) {
-  const auto t = math::Magnitude<D>(d, x, math::kNormalLimit).t;
-  const auto exponent = hn::Mul(hn::Mul(t, hn::Set(d, -0.72134752f)), t);  // log2 e / 2
-  const auto scaled = hn::Mul(t, hn::Set(d, 0.398942280f));                // 1 / √(2π)
-  const auto slope =
-      hn::NegMulAdd(scaled, math::PowerOfTwo<T>(d, exponent), math::NormalTail<T>(d, t));
-  return math::SlopeOfBoth(d, x, slope);
+  const auto limit = hn::Set(d, math::kSlopeLimit<T>);
+  const auto beyond = hn::Gt(hn::Abs(x), limit);  // not Min: NaN stays
+  const auto slope = math::NormalSlope<T>(d, hn::IfThenElse(beyond, limit, hn::Abs(x)));
+  return math::OfBoth(d, x, hn::IfThenZeroElse(beyond, slope));
 }
 
 // x · (1 + tanh u) / 2 with u = √(2/π)·(x + 0.044715·x³).
 template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluTanh(D d, hn::Vec<D> x) {
-  const math::Magnitude<D> m(d, x, math::kTanhLimit);
-  return m.Value(d, x, math::TanhTailOf<T>(d, m.t).tail);
+  const auto tail = [d](auto t) HWY_ATTR { return math::TanhTailOf<T>(d, t).tail; };
+  return math::TimesBoth(d, x, math::kTanhLimit, tail);
 }
 // With s = (1 + tanh u) / 2: s + x · s·(1 - s) · 2u'.
 template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluTanhGradient(D d, hn::Vec<D> x) {
   constexpr float kLinear = 1.59576912f, kCubic = 0.214064449f;  // of 2u'
-  const auto t = math::Magnitude<D>(d, x, math::kTanhLimit).t;
+  const auto t = hn::Abs(math::ClampMagnitude(d, x, math::kTanhLimit));
   const auto s = math::TanhTailOf<T>(d, t);
   const auto slope = hn::MulAdd(hn::Mul(t, t), hn::Set(d, kCubic), hn::Set(d, kLinear));
   const auto factor = hn::NegMulAdd(hn::Mul(t, slope), s.rest, hn::Set(d, 1.0f));
-  return math::SlopeOfBoth(d, x, hn::Mul(s.tail, factor));
+  return math::OfBoth(d, x, hn::Mul(s.tail, factor));
 }
 
 // x · σ(x).

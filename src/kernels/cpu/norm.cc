@@ -68,21 +68,16 @@ class Parameters {
   std::vector<float> copy_;
 };
 
-// A row is fetched while the one before it is written: memory would stand idle otherwise.
+// y = (x - mean) rstd weight + bias for one row; weight and bias may be null. A row is fetched
+// while the one before it is worked on, here and below: memory would stand idle otherwise.
 template <class T>
-HWY_INLINE const T* NextRow(const T* type, const Tensor& x, int64_t row, int64_t n) {
-  return RowOf(type, x, std::min(row + 1, rows_of(x) - 1), n);
-}
-
-// y = (x - mean) rstd weight + bias for one row; weight and bias may be null.
-template <class T>
-HWY_INLINE void Normalize(const T* x, const T* next, const float* weight, const float* bias,
-                          Centre mean, float rstd, T* y, int64_t n, bool stream) {
+HWY_INLINE void Normalize(const T* x, const float* weight, const float* bias, Centre mean,
+                          float rstd, T* y, int64_t n, bool stream) {
   const hn::ScalableTag<float> d;
   const auto centre = hn::Set(d, mean.centre), scale = hn::Set(d, rstd);
   const auto shift = hn::Set(d, -mean.rest * rstd);
   WriteRow(y, n, stream, [&](int64_t i, size_t count) HWY_ATTR {
-    hwy::Prefetch(next + i);
+    hwy::Prefetch(x + n + i);
     auto v = hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), centre), scale, shift);
     if (weight != nullptr) v = hn::Mul(v, LoadSome(d, weight + i, count));
     if (bias != nullptr) v = hn::Add(v, LoadSome(d, bias + i, count));
@@ -96,31 +91,31 @@ void LayerNorm(const Tensor& x_in, const Tensor& weight_in, const Tensor& bias_i
                double epsilon) {
   const bool stream = Streams(y_out);
   const Parameters weight(weight_in, width_of(x_in)), bias(bias_in, width_of(x_in));
-  ForRows(x_in, [&](auto* type, int64_t n, int64_t row) HWY_ATTR {
-    const auto* x = RowOf(type, x_in, row, n);
+  float *means = output<float>(mean_out), *rstds = output<float>(rstd_out);
+  const auto of_row = [&]<class T>(int64_t n, int64_t row, const T* x, T* y) HWY_ATTR {
     Centre mean;
     float variance;
     LayerMoments(x, n, mean, variance);
     const float rstd = 1.0F / std::sqrt(variance + static_cast<float>(epsilon));
-    Normalize(x, NextRow(type, x_in, row, n), weight.data(), bias.data(), mean, rstd,
-              RowOf(type, y_out, row, n), n, stream);
-    output<float>(mean_out)[row] = mean.centre + mean.rest;
-    output<float>(rstd_out)[row] = rstd;
-  });
+    Normalize(x, weight.data(), bias.data(), mean, rstd, y, n, stream);
+    means[row] = mean.centre + mean.rest;
+    rstds[row] = rstd;
+  };
+  ForRows(of_row, x_in, y_out);
 }
 
 void RmsNorm(const Tensor& x_in, const Tensor& weight_in, const Tensor& y_out,
              const Tensor& rstd_out, double epsilon) {
   const bool stream = Streams(y_out);
   const Parameters weight(weight_in, width_of(x_in));
-  ForRows(x_in, [&](auto* type, int64_t n, int64_t row) HWY_ATTR {
-    const auto* x = RowOf(type, x_in, row, n);
+  float* rstds = output<float>(rstd_out);
+  const auto of_row = [&]<class T>(int64_t n, int64_t row, const T* x, T* y) HWY_ATTR {
     const float mean_square = RowDot(x, x, n) / static_cast<float>(n);
     const float rstd = 1.0F / std::sqrt(mean_square + static_cast<float>(epsilon));
-    Normalize(x, NextRow(type, x_in, row, n), weight.data(), nullptr, Centre{}, rstd,
-              RowOf(type, y_out, row, n), n, stream);
-    output<float>(rstd_out)[row] = rstd;
-  });
+    Normalize(x, weight.data(), nullptr, Centre{}, rstd, y, n, stream);
+    rstds[row] = rstd;
+  };
+  ForRows(of_row, x_in, y_out);
 }
 
 // What a row's dx needs: with h = (x - mean) rstd, dx = rstd (g - sum_g/n - h sum_gh/n).
@@ -161,16 +156,16 @@ HWY_INLINE RowSums Sums(const T* dy, const T* x, const float* weight, float cent
 
 // One row's share of dweight and dbias added to the sums, and its dx; each may be null.
 template <class T>
-HWY_INLINE void RowBackward(const T* dy, const T* x, const T* next_dy, const T* next_x,
-                            const float* weight, const RowSums& sums, float rstd, T* dx,
-                            float* dweight, float* dbias, int64_t n, bool stream) {
+HWY_INLINE void RowBackward(const T* dy, const T* x, const float* weight, const RowSums& sums,
+                            float rstd, T* dx, float* dweight, float* dbias, int64_t n,
+                            bool stream) {
   const hn::ScalableTag<float> d;
   const auto centre = hn::Set(d, sums.mean.centre), scale = hn::Set(d, rstd);
   const auto shift = hn::Set(d, -sums.mean.rest * rstd);
   const auto mean_g = hn::Set(d, sums.mean_g), mean_gh = hn::Set(d, sums.mean_gh);
   const auto at = [&](int64_t i, size_t count) HWY_ATTR {
-    hwy::Prefetch(next_dy + i);
-    hwy::Prefetch(next_x + i);
+    hwy::Prefetch(dy + n + i);
+    hwy::Prefetch(x + n + i);
     auto g = LoadSome(d, dy + i, count);
     const auto h = hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), centre), scale, shift);
     if (dweight != nullptr)
@@ -201,7 +196,7 @@ HWY_INLINE void AddBlocks(const float* partial, int64_t blocks, int64_t stride, 
 // Floor: one read of x and dy, one write of dx. Rows go in blocks whose number depends on the
 // shape alone; each sums its own dweight and dbias, and the blocks are added in order.
 template <class T>
-HWY_INLINE void Backward(const T* type, const Tensor& dy_in, const Tensor& x_in,
+HWY_INLINE void Backward(const T* /*type*/, const Tensor& dy_in, const Tensor& x_in,
                          const Tensor& weight_in, const Tensor& mean_in, const Tensor& rstd_in,
                          const Tensor& dx_out, const Tensor& dweight_out, const Tensor& dbias_out) {
   const int64_t n = width_of(x_in), rows = rows_of(x_in);
@@ -215,19 +210,19 @@ HWY_INLINE void Backward(const T* type, const Tensor& dy_in, const Tensor& x_in,
   const bool stream = dx_out.defined() && Streams(dx_out);
   const float* mean = mean_in.defined() ? input<float>(mean_in) : nullptr;
   const float* rstd = input<float>(rstd_in);
-  parallel_tasks(blocks, [&](int64_t block) HWY_ATTR {
+  const T *x_rows = input<T>(x_in), *dy_rows = input<T>(dy_in);
+  T* dx_rows = dx_out.defined() ? output<T>(dx_out) : nullptr;
+  parallel_tasks(blocks, [&](int64_t block) HWY_ATTR HWY_FLATTEN {
     float* sums = partial + block * stride;
     std::fill(sums, sums + stride, 0.0F);
     float* dweight = sum_weight ? sums : nullptr;
     float* dbias = sum_bias ? sums + (sum_weight ? n : 0) : nullptr;
     for (int64_t row = block * per_block; row < std::min(rows, (block + 1) * per_block); ++row) {
-      const T* x = RowOf(type, x_in, row, n);
-      const T* dy = RowOf(type, dy_in, row, n);
+      const T *x = x_rows + row * n, *dy = dy_rows + row * n;
       const float centre = mean == nullptr ? 0.0F : mean[row];
-      RowBackward(dy, x, NextRow(type, dy_in, row, n), NextRow(type, x_in, row, n), weight.data(),
+      RowBackward(dy, x, weight.data(),
                   Sums(dy, x, weight.data(), centre, rstd[row], mean != nullptr, n), rstd[row],
-                  dx_out.defined() ? RowOf(type, dx_out, row, n) : nullptr, dweight, dbias, n,
-                  stream);
+                  dx_rows == nullptr ? nullptr : dx_rows + row * n, dweight, dbias, n, stream);
     }
     hwy::FlushStream();
   });

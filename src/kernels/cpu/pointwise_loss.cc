@@ -70,8 +70,8 @@ HWY_INLINE void GiveGradient(const Tensor& dy_in, const Tensor& dx_out, double s
   const bool stream = Streams(dx_out), one = dy_in.count() == 1;
   const auto* dy = input<float>(dy_in);
   const auto common = hn::Set(d, static_cast<float>(scale) * (one ? *dy : 1.0F));
-  ForBlocks(dx_out, [&](auto* type, int64_t at, int64_t count) HWY_ATTR {
-    WriteRow(RowOf(type, dx_out, 0, 0) + at, count, stream, [&](int64_t i, size_t valid) HWY_ATTR {
+  ForBlocks(dx_out, [&]<class T>(T* type, int64_t at, int64_t count) HWY_ATTR {
+    WriteRow(output<T>(dx_out) + at, count, stream, [&](int64_t i, size_t valid) HWY_ATTR {
       const auto part = hn::Mul(slope(type, at + i, valid), common);
       return one ? part : hn::Mul(part, LoadSome(hn::ScalableTag<float>(), dy + at + i, valid));
     });
@@ -80,8 +80,8 @@ HWY_INLINE void GiveGradient(const Tensor& dy_in, const Tensor& dx_out, double s
 
 // Elements [i, i + count) of x; 1 where there is no x.
 template <class T>
-HWY_INLINE auto ValuesAt(const T* type, const Tensor& x, int64_t i, size_t count) {
-  return x.defined() ? LoadSome(hn::ScalableTag<float>(), RowOf(type, x, 0, 0) + i, count)
+HWY_INLINE auto ValuesAt(const T* /*type*/, const Tensor& x, int64_t i, size_t count) {
+  return x.defined() ? LoadSome(hn::ScalableTag<float>(), input<T>(x) + i, count)
                      : hn::Set(hn::ScalableTag<float>(), 1.0F);
 }
 

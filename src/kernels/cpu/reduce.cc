@@ -262,20 +262,20 @@ HWY_INLINE int64_t FirstLargest(const T* x, int64_t width) {
 }
 
 void MaxOfRows(const Tensor& x_in, const Tensor& values, const Tensor& indices) {
-  ForRows(x_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
-    const auto* x = RowOf(type, x_in, row, width);
+  const auto of_row = [&]<class T>(int64_t width, int64_t row, const T* x) HWY_ATTR {
     const int64_t best = FirstLargest(x, width);
-    RowOf(type, values, row, 1)[0] = x[best];
+    output<T>(values)[row] = x[best];
     output<int64_t>(indices)[row] = best;
-  });
+  };
+  ForRows(of_row, x_in);
 }
 
 void MaxOfRowsBackward(const Tensor& dy, const Tensor& indices, const Tensor& dx) {
-  ForRows(dx, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
-    auto* to = RowOf(type, dx, row, width);
+  const auto of_row = [&]<class T>(int64_t width, int64_t row, T* to) HWY_ATTR {
     std::memset(static_cast<void*>(to), 0, static_cast<size_t>(width) * sizeof(*to));
-    to[input<int64_t>(indices)[row]] = RowOf(type, dy, row, 1)[0];
-  });
+    to[input<int64_t>(indices)[row]] = input<T>(dy)[row];
+  };
+  ForRows(of_row, dx);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -21,16 +21,15 @@ namespace HWY_NAMESPACE {
 void AlibiBias(const Tensor& slopes_in, const Tensor& y_out, int64_t offset) {
   const int64_t queries = y_out.size(1);
   const hn::ScalableTag<float> d;
-  ForRows(y_out, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
-    auto* y = RowOf(type, y_out, row, width);
-    const auto slope =
-        hn::Set(d, hn::GetLane(LoadSome(d, RowOf(type, slopes_in, row / queries, 1), 1)));
+  const auto of_row = [&]<class T>(int64_t width, int64_t row, T* y) HWY_ATTR {
+    const auto slope = hn::Set(d, hn::GetLane(LoadSome(d, input<T>(slopes_in) + row / queries, 1)));
     const int64_t first = -(row % queries) - offset;
     ForVectors(width, [&](int64_t j, size_t count) HWY_ATTR {
       const auto distance = hn::Iota(d, static_cast<float>(first + j));
       StoreSome(hn::Mul(slope, distance), d, y + j, count);
     });
-  });
+  };
+  ForRows(of_row, y_out);
 }
 
 // The bucket of a pair mostly depends on its distance alone. Then a head's bias is one line of

@@ -29,22 +29,22 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Row `row` of a contiguous [rows, width] tensor as memory of type T. Writable: kernels know which
-// of their tensors are results.
-template <class T>
-HWY_INLINE T* RowOf(const T* /*type*/, const Tensor& tensor, int64_t row, int64_t width) {
-  return output<T>(tensor) + row * width;
-}
-
-// body(T* type, width, row) for every row of x, over the threads.
-template <class F>
-HWY_INLINE void ForRows(const Tensor& x, F&& body) {
+// body(width, row, pointers...) for every row of x, over the threads: where the row lies in x and
+// in each of the others, which have its shape and dtype. Writable: kernels know which of their
+// tensors are results. Flattened, or a long body's loops call their lambdas rather than hold them.
+template <class F, class... Others>
+HWY_INLINE void ForRows(F&& body, const Tensor& x, const Others&... others) {
   const int64_t width = width_of(x);
-  visit_memory_type(x.dtype(), [&](auto* type) HWY_ATTR {
-    parallel_ranges(rows_of(x), row_grain(width), [&](int64_t begin, int64_t end) HWY_ATTR {
-      for (int64_t row = begin; row < end; ++row) body(type, width, row);
-      hwy::FlushStream();  // before anyone is told that the rows are there
-    });
+  visit_memory_type(x.dtype(), [&]<class T>(T*) HWY_ATTR {
+    const auto rows = [&](T* first, auto*... rest) HWY_ATTR {
+      parallel_ranges(rows_of(x), row_grain(width),
+                      [&](int64_t begin, int64_t end) HWY_ATTR HWY_FLATTEN {
+                        for (int64_t row = begin; row < end; ++row)
+                          body(width, row, first + row * width, (rest + row * width)...);
+                        hwy::FlushStream();  // before anyone is told that the rows are there
+                      });
+    };
+    rows(output<T>(x), output<T>(others)...);
   });
 }
 

@@ -16,7 +16,7 @@ struct Block {
   std::unique_ptr<void, Free> data;
   size_t bytes = 0;
 };
-thread_local std::array<Block, 6> blocks;
+thread_local std::array<Block, static_cast<size_t>(Scratch::kLast) + 1> blocks;
 
 }  // namespace
 

@@ -12,7 +12,9 @@ enum class Scratch {
   kAttentionGradients,
   kQuantisedPanel,
   kQuantisedRows,
-  kQuantisedSums
+  kQuantisedSums,
+  kRow,
+  kLast = kRow
 };
 
 void* thread_scratch(Scratch slot, size_t bytes);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/softmax.cc"
@@ -12,6 +11,7 @@
 #include "kernels/cpu/exp_sum-inl.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
+#include "kernels/cpu/scratch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -36,69 +36,65 @@ HWY_INLINE void SoftmaxRow(const T* x, T* y, int64_t width, bool stream, float* 
 
 void Softmax(const Tensor& x_in, const Tensor& y_out) {
   const bool stream = Streams(y_out);
-  const int64_t width = width_of(x_in);
-  const auto padded = static_cast<size_t>(width) + hn::Lanes(hn::ScalableTag<float>());
-  visit_memory_type(x_in.dtype(), [&](auto* type) HWY_ATTR {
-    parallel_ranges(rows_of(x_in), row_grain(width), [&](int64_t begin, int64_t end) HWY_ATTR {
-      std::vector<float> exps(padded), block_highest(static_cast<size_t>(ExpBlocks(width)));
-      for (int64_t row = begin; row < end; ++row)
-        SoftmaxRow(RowOf(type, x_in, row, width), RowOf(type, y_out, row, width), width, stream,
-                   exps.data(), block_highest.data());
-      hwy::FlushStream();
-    });
-  });
+  const auto of_row = [&]<class T>(int64_t width, int64_t /*row*/, const T* x, T* y) HWY_ATTR {
+    const auto blocks = static_cast<size_t>(ExpBlocks(width));
+    const auto padded = static_cast<size_t>(width) + hn::Lanes(hn::ScalableTag<float>());
+    auto* exps = thread_scratch<float>(Scratch::kRow, padded + blocks);
+    SoftmaxRow(x, y, width, stream, exps, exps + padded);
+  };
+  ForRows(of_row, x_in, y_out);
 }
 
 // The backwards read a row, then write it; while they write they fetch the next one, or memory
 // would stand idle every other moment.
 void SoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_out) {
   const bool stream = Streams(dx_out);
-  ForRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
-    const auto* y = RowOf(type, y_in, row, width);
-    const auto* dy = RowOf(type, dy_in, row, width);
-    const hn::ScalableTag<float> d;
-    const auto dot = hn::Set(d, RowDot(y, dy, width));
-    WriteRow(RowOf(type, dx_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
-      hwy::Prefetch(y + width + i);
-      hwy::Prefetch(dy + width + i);
-      const auto p = LoadSome(hn::ScalableTag<float>(), y + i, count),
-                 g = LoadSome(hn::ScalableTag<float>(), dy + i, count);
-      return hn::Mul(p, hn::Sub(g, dot));
-    });
-  });
+  const auto of_row = [&]<class T>(int64_t width, int64_t /*row*/, const T* y, const T* dy, T* dx)
+                          HWY_ATTR {
+                            const hn::ScalableTag<float> d;
+                            const auto dot = hn::Set(d, RowDot(y, dy, width));
+                            WriteRow(dx, width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+                              hwy::Prefetch(y + width + i);
+                              hwy::Prefetch(dy + width + i);
+                              const auto p = LoadSome(hn::ScalableTag<float>(), y + i, count),
+                                         g = LoadSome(hn::ScalableTag<float>(), dy + i, count);
+                              return hn::Mul(p, hn::Sub(g, dot));
+                            });
+                          };
+  ForRows(of_row, y_in, dy_in, dx_out);
 }
 
 void LogSoftmax(const Tensor& x_in, const Tensor& y_out) {
   const bool stream = Streams(y_out);
-  ForRows(x_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
-    const auto* x = RowOf(type, x_in, row, width);
+  const auto of_row = [&]<class T>(int64_t width, int64_t /*row*/, const T* x, T* y) HWY_ATTR {
     const hn::ScalableTag<float> d;
     const ExpSum total = RowExpSum(x, width);
     const auto highest = hn::Set(d, total.highest), log_sum = hn::Set(d, std::log(total.sum));
-    WriteRow(RowOf(type, y_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+    WriteRow(y, width, stream, [&](int64_t i, size_t count) HWY_ATTR {
       return hn::Sub(hn::Sub(LoadSome(hn::ScalableTag<float>(), x + i, count), highest), log_sum);
     });
-  });
+  };
+  ForRows(of_row, x_in, y_out);
 }
 
 void LogSoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_out) {
   const bool stream = Streams(dx_out);
-  ForRows(y_in, [&](auto* type, int64_t width, int64_t row) HWY_ATTR {
-    const auto* y = RowOf(type, y_in, row, width);
-    const auto* dy = RowOf(type, dy_in, row, width);
+  const auto of_row = [&]<class T>(int64_t width, int64_t /*row*/, const T* y, const T* dy,
+                                   T* dx) HWY_ATTR {
     const hn::ScalableTag<float> d;
     auto sum = hn::Zero(d);
     ReadRow(dy, width,
             [&](auto g, size_t count) HWY_ATTR { sum = hn::Add(sum, FirstOf(d, g, count)); });
     const auto total = hn::Set(d, SumLanes(d, sum));
-    WriteRow(RowOf(type, dx_out, row, width), width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+    WriteRow(dx, width, stream, [&](int64_t i, size_t count) HWY_ATTR {
       hwy::Prefetch(y + width + i);
       hwy::Prefetch(dy + width + i);
       const auto l = LoadSome(hn::ScalableTag<float>(), y + i, count),
                  g = LoadSome(hn::ScalableTag<float>(), dy + i, count);
-      return hn::NegMulAdd(ExpOfNegative(d, l), total, g);
+      return hn::NegMulAdd(ExpOfNegative<T>(d, l), total, g);
     });
-  });
+  };
+  ForRows(of_row, y_in, dy_in, dx_out);
 }
 
 }  // namespace HWY_NAMESPACE
