@@ -56,6 +56,7 @@ Times measure(const Transformer& transformer, const Options& options) {
     std::vector<CacheSequence> sequences;
     for (int64_t b = 0; b < options.batch; ++b) sequences.emplace_back(*cache);
     std::vector<CachedPart> parts;
+    parts.reserve(sequences.size());
     for (CacheSequence& one : sequences) parts.push_back({&one, ids});
     const double prompt = seconds_of([&] { transformer.decode(parts, Pass::kPrompt); });
     for (CachedPart& part : parts) part.ids = next;

@@ -98,7 +98,7 @@ std::vector<GenerationResult> GenerationRun::run(std::vector<GenerationRequest> 
 
 std::string GenerationRun::text_of(const Hypothesis& hypothesis) const {
   if (!target_) return {};
-  const std::string text = target_->decode(hypothesis.ids);
+  std::string text = target_->decode(hypothesis.ids);
   if (hypothesis.reason != FinishReason::kStopString) return text;
   return StopText({hypothesis.stop_string}).add(text);
 }

@@ -32,7 +32,7 @@ std::vector<int64_t> ids_from(const std::string& text, const char* flag) {
 // A token as people read it: what it adds to a text, or its name where that is nothing or not whole
 // characters.
 std::string text_of(const Tokenizer& tokenizer, int64_t id) {
-  const std::string bytes = tokenizer.token_bytes(id);
+  std::string bytes = tokenizer.token_bytes(id);
   if (!bytes.empty() && valid_utf8(bytes) == bytes.size()) return bytes;
   return tokenizer.id_to_token(id).value_or(std::to_string(id));
 }

@@ -68,9 +68,9 @@ double entropy_of(std::span<const float> row) {
 double distance_between(int64_t query, int64_t key, const Places& places) {
   if (places.columns == 0) return std::abs(static_cast<double>(query - key));
   const int64_t a = query - places.prefix, b = key - places.prefix;
-  const auto down = static_cast<double>(a / places.columns - b / places.columns);
-  const auto along = static_cast<double>(a % places.columns - b % places.columns);
-  return std::hypot(down, along);
+  const int64_t down = a / places.columns - b / places.columns;
+  const int64_t along = a % places.columns - b % places.columns;
+  return std::hypot(static_cast<double>(down), static_cast<double>(along));
 }
 
 // Jensen–Shannon, in nats.

@@ -19,6 +19,7 @@ double log_sum_of(std::span<const float> logits) {
 std::vector<double> softmax_of(const std::vector<float>& logits) {
   const double sum = log_sum_of(logits);
   std::vector<double> values;
+  values.reserve(logits.size());
   for (const float x : logits) values.push_back(std::exp(x - sum));
   return values;
 }

@@ -124,7 +124,7 @@ ProbeWish Probes::wish(const std::string& name) {
   ProbeWish all;
   int readers = 0;
   for (Probe* probe : probes_) {
-    const ProbeWish one = probe->wish(name);
+    ProbeWish one = probe->wish(name);
     if (one.kind == ProbeWish::Kind::kNothing) continue;
     if (one.kind == ProbeWish::Kind::kReplace) return one;
     all = ++readers == 1 ? one : ProbeWish{ProbeWish::Kind::kRead};

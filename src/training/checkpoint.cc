@@ -88,7 +88,7 @@ void check_file(const fs::path& path, const JsonFields& expected) {
 }  // namespace
 
 fs::path write_checkpoint(const fs::path& run, const CheckpointContent& content) {
-  const fs::path target = run / (kPrefix + std::to_string(content.state.step));
+  fs::path target = run / (kPrefix + std::to_string(content.state.step));
   AtomicFolder folder(target);
   content.learner->save(folder.path());
   write_safetensors(folder.path() / "optimizer.safetensors", content.optimizer);
@@ -144,6 +144,7 @@ void average_checkpoints(const std::vector<fs::path>& checkpoints, const fs::pat
   require<ValueError>(!checkpoints.empty(), "average: expected checkpoints, found none");
   const NoGrad no_grad;
   std::vector<std::unique_ptr<StoredTensors>> stored;
+  stored.reserve(checkpoints.size());
   for (const fs::path& path : checkpoints) stored.push_back(open_weights(path));
   std::vector<std::pair<std::string, Tensor>> means;
   for (const StoredTensor& tensor : stored.front()->tensors()) {

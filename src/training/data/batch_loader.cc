@@ -19,14 +19,14 @@ struct BatchLoader::State {
     std::exception_ptr error;
   };
 
-  State(const Dataset& data_, const BatchOptions& options_, uint64_t seed_, DataPosition start,
-        int rank_, int ranks_)
-      : data(data_),
-        options(options_),
-        seed(seed_),
-        rank(rank_),
-        ranks(ranks_),
-        plan(data_, options_, seed_, start.epoch),
+  State(const Dataset& data, const BatchOptions& options, uint64_t seed, DataPosition start,
+        int rank, int ranks)
+      : data(data),
+        options(options),
+        seed(seed),
+        rank(rank),
+        ranks(ranks),
+        plan(data, options, seed, start.epoch),
         // Batches are cut by the lengths alone, which no epoch changes.
         batches(plan.size()),
         position(start) {

@@ -24,9 +24,9 @@ struct Description {
   void allow(Names names) const {
     std::vector<std::string_view> known{"format"};
     known.insert(known.end(), names.begin(), names.end());
-    if (is_rows()) known.push_back("files");
-    if (format() == "tsv" || format() == "csv") known.push_back("header");
-    if (context.task == Task::kMaskedLm) known.push_back("mask_probability");
+    if (is_rows()) known.emplace_back("files");
+    if (format() == "tsv" || format() == "csv") known.emplace_back("header");
+    if (context.task == Task::kMaskedLm) known.emplace_back("mask_probability");
     fields.reject_unknown(known);
   }
 

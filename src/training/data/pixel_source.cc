@@ -72,8 +72,8 @@ class FilePixels : public PixelSource {
 
 }  // namespace
 
-PixelSource::PixelSource(int64_t channels_, int64_t height_, int64_t width_)
-    : channels(channels_), height(height_), width(width_) {
+PixelSource::PixelSource(int64_t channels, int64_t height, int64_t width)
+    : channels(channels), height(height), width(width) {
   require<ValueError>(channels == 1 || channels == 3,
                       "LabelledImages: expected 1 or 3 channels, found {}", channels);
   require<ValueError>(height > 0 && width > 0 && height <= kMaxPixels / width,
