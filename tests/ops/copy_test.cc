@@ -1,5 +1,10 @@
 #include "glassformer/ops/copy.h"
 
+#include <algorithm>
+#include <bit>
+#include <span>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "glassformer/glassformer.h"
@@ -33,6 +38,25 @@ TEST(Copy, HalfTypesExhaustively) {
   EXPECT_EQ(distance(cast(b, DType::kFloat32), cast(to(b, Device::kRef), DType::kFloat32)), 0);
   EXPECT_EQ(distance(cast(cast(a, DType::kFloat32), DType::kBFloat16), a), 0);
   EXPECT_EQ(distance(cast(cast(b, DType::kFloat32), DType::kFloat16), b), 0);
+}
+
+// Numbers of every sign, exponent and upper mantissa, about the halfway points among others, in an
+// order that mixes them within vectors; enough of them to be written past the caches.
+TEST(Copy, RoundsToBFloat16LikeRef) {
+  constexpr uint32_t kUpper = 65536, kLower = 136;
+  std::vector<float> numbers(size_t{kUpper} * kLower);
+  for (uint32_t i = 0; i < numbers.size(); ++i) {
+    constexpr uint32_t kNear[] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x4000, 0xC000};
+    const uint32_t turn = i / kUpper, lower = turn < 8 ? kNear[turn] : turn * 509;
+    numbers[i] = std::bit_cast<float>((i * 40503U) << 16 | (lower & 0xFFFFU));
+  }
+  const Tensor x = from_vector(numbers, {kLower, kUpper});
+  const auto bits = [](const Tensor& y) { return y.to_vector<BFloat16>(); };
+  const auto same = [](BFloat16 a, BFloat16 b) { return a.bits == b.bits; };
+  const auto expected = bits(cast(to(x, Device::kRef), DType::kBFloat16));
+  EXPECT_TRUE(std::ranges::equal(bits(cast(x, DType::kBFloat16)), expected, same));
+  const auto few = bits(cast(slice(x, 0, 0, 8), DType::kBFloat16));
+  EXPECT_TRUE(std::ranges::equal(few, std::span(expected).first(few.size()), same));
 }
 
 TEST(Copy, LargeTransposes) {

@@ -461,7 +461,7 @@ HWY_INLINE hn::Vec<D> ShortPolynomial(D d, hn::Vec<D> x, const float (&c)[kTerms
 }
 
 // The functions below are exact enough for a result that is stored as T. bfloat16 keeps eight bits,
-// for which shorter polynomials do: they add a tenth to the error of the rounding.
+// for which shorter polynomials do: they add less than a fifth to the error of the rounding.
 template <class T>
 constexpr bool kShort = std::is_same_v<T, hwy::bfloat16_t>;
 

@@ -23,6 +23,9 @@ struct Centre {
   float centre = 0, rest = 0;
 };
 
+// While a row is summed up the next one is fetched: memory, busy with the result in the last pass,
+// would stand idle in the others.
+
 // The mean and, from differences to it, its rest and the variance.
 template <class T>
 HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& variance) {
@@ -37,6 +40,7 @@ HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& varianc
   ClearTurns(sum);
   const auto centre = hn::Set(d, mean.centre);
   ForVectorsInTurn(n, [&](int64_t i, size_t count, int turn) HWY_ATTR {
+    hwy::Prefetch(x + n + i);
     const auto away = FirstOf(d, hn::Sub(LoadSome(d, x + i, count), centre), count);
     sum[turn] = hn::Add(sum[turn], away);
     squares[turn] = hn::MulAdd(away, away, squares[turn]);
@@ -68,8 +72,20 @@ class Parameters {
   std::vector<float> copy_;
 };
 
-// y = (x - mean) rstd weight + bias for one row; weight and bias may be null. A row is fetched
-// while the one before it is worked on, here and below: memory would stand idle otherwise.
+template <class T>
+HWY_INLINE float MeanSquare(const T* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  Turns squares;
+  ClearTurns(squares);
+  ForVectorsInTurn(n, [&](int64_t i, size_t count, int turn) HWY_ATTR {
+    hwy::Prefetch(x + n + i);
+    const auto v = LoadSome(d, x + i, count);
+    squares[turn] = hn::MulAdd(v, v, squares[turn]);
+  });
+  return SumTurns(squares) / static_cast<float>(n);
+}
+
+// y = (x - mean) rstd weight + bias for one row; weight and bias may be null.
 template <class T>
 HWY_INLINE void Normalize(const T* x, const float* weight, const float* bias, Centre mean,
                           float rstd, T* y, int64_t n, bool stream) {
@@ -77,7 +93,6 @@ HWY_INLINE void Normalize(const T* x, const float* weight, const float* bias, Ce
   const auto centre = hn::Set(d, mean.centre), scale = hn::Set(d, rstd);
   const auto shift = hn::Set(d, -mean.rest * rstd);
   WriteRow(y, n, stream, [&](int64_t i, size_t count) HWY_ATTR {
-    hwy::Prefetch(x + n + i);
     auto v = hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), centre), scale, shift);
     if (weight != nullptr) v = hn::Mul(v, LoadSome(d, weight + i, count));
     if (bias != nullptr) v = hn::Add(v, LoadSome(d, bias + i, count));
@@ -110,8 +125,7 @@ void RmsNorm(const Tensor& x_in, const Tensor& weight_in, const Tensor& y_out,
   const Parameters weight(weight_in, width_of(x_in));
   float* rstds = output<float>(rstd_out);
   const auto of_row = [&]<class T>(int64_t n, int64_t row, const T* x, T* y) HWY_ATTR {
-    const float mean_square = RowDot(x, x, n) / static_cast<float>(n);
-    const float rstd = 1.0F / std::sqrt(mean_square + static_cast<float>(epsilon));
+    const float rstd = 1.0F / std::sqrt(MeanSquare(x, n) + static_cast<float>(epsilon));
     Normalize(x, weight.data(), nullptr, Centre{}, rstd, y, n, stream);
     rstds[row] = rstd;
   };
