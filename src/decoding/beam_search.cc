@@ -6,7 +6,7 @@
 
 #include "decoding/sampling.h"
 #include "decoding/scores.h"
-#include "kernels/cpu/host_log_softmax.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 namespace {

@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "decoding/constraint.h"
 #include "decoding/processor.h"
-#include "kernels/cpu/host_log_softmax.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 namespace {

@@ -4,7 +4,7 @@
 #include "decoding/beam_search.h"
 #include "decoding/scores.h"
 #include "decoding/single_search.h"
-#include "kernels/cpu/host_log_softmax.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "decoding/processor.h"
 #include "decoding/select.h"
-#include "kernels/cpu/host_log_softmax.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 namespace {

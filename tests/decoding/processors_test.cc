@@ -9,7 +9,7 @@
 #include "decoding/sampling.h"
 #include "decoding/select.h"
 #include "glassformer/base/error.h"
-#include "kernels/cpu/host_log_softmax.h"
+#include "kernels/host_log_softmax.h"
 #include "support/fixture.h"
 #include "support/throws.h"
 

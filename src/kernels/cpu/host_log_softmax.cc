@@ -1,4 +1,4 @@
-#include "kernels/cpu/host_log_softmax.h"
+#include "kernels/host_log_softmax.h"
 
 #include <algorithm>
 #include <cmath>
