@@ -4,9 +4,9 @@
 #include <limits>
 #include <numeric>
 
-#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/sampling.h"
 #include "decoding/scores.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 namespace {

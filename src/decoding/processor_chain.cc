@@ -2,8 +2,8 @@
 
 #include "base/check.h"
 #include "decoding/constraint.h"
-#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/processor.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 namespace {

@@ -2,9 +2,9 @@
 
 #include "base/check.h"
 #include "decoding/beam_search.h"
-#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/scores.h"
 #include "decoding/single_search.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <tuple>
 
-#include "kernels/cpu/host_log_softmax.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 namespace {

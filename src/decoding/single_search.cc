@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/sampling.h"
 #include "decoding/scores.h"
 #include "decoding/select.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 

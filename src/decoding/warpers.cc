@@ -3,9 +3,9 @@
 #include <limits>
 #include <numeric>
 
-#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/processor.h"
 #include "decoding/select.h"
+#include "kernels/host_log_softmax.h"
 
 namespace glassformer {
 namespace {

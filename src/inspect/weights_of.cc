@@ -1,6 +1,7 @@
 #include "inspect/weights_of.h"
 
 #include "base/check.h"
+#include "glassformer/ops/copy.h"
 
 namespace glassformer {
 
@@ -9,7 +10,7 @@ Tensor weight_of(const Model& model, const std::string& name) {
     if (parameter.name != name) continue;
     require<UnsupportedError>(parameter.value.defined(),
                               "expected {} as plain numbers, found it quantised", name);
-    return parameter.value;
+    return cast(parameter.value, parameter.dtype);
   }
   return {};
 }

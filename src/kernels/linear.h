@@ -27,9 +27,11 @@ inline constexpr Kernel<void(const Tensor& x, const Tensor& weight, const Tensor
                              const LinearEpilogue& epilogue)>
     kLinear{"linear"};
 
-// A weight [out, in] in the form that this device multiplies fastest, and the same product with it.
+// A weight [out, in] in the form that this device multiplies fastest with x of `dtype`, its own or
+// float32 for bfloat16, and the same product with it.
 using PackedData = std::shared_ptr<const void>;
-inline constexpr Kernel<void(const Tensor& weight, PackedData& packed)> kPackWeight{"pack_weight"};
+inline constexpr Kernel<void(const Tensor& weight, DType dtype, PackedData& packed)> kPackWeight{
+    "pack_weight"};
 inline constexpr Kernel<void(const Tensor& x, const PackedData& packed, const Tensor& y,
                              const LinearEpilogue& epilogue)>
     kLinearPacked{"linear_packed"};

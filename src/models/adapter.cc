@@ -110,10 +110,10 @@ Tensor AdaptedWeights::get(const std::string& name, const Shape& shape, const In
 
 WeightMatrix AdaptedWeights::matrix(const std::string& name, const Shape& shape,
                                     const Initial& initial) {
-  if (is_trained(name)) return {.tensor = get(name, shape, initial)};
+  if (is_trained(name)) return WeightMatrix::of(get(name, shape, initial));
   if (form_ == Form::kMerged)
     if (const LowRank pair = pair_of(name, shape); pair.defined())
-      return {.tensor = merged(base_.get(name, shape, initial), pair)};
+      return WeightMatrix::of(merged(base_.get(name, shape, initial), pair));
   return base_.matrix(name, shape, initial);
 }
 

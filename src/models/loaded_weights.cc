@@ -8,6 +8,7 @@
 #include "glassformer/ops/gather.h"
 #include "glassformer/ops/quantise.h"
 #include "glassformer/ops/view.h"
+#include "tensor/pages.h"
 #include "tensor/shape_format.h"
 
 namespace glassformer {
@@ -84,8 +85,22 @@ WeightMatrix LoadedWeights::matrix(const std::string& name, const Shape& shape,
   matrix.dtype = options_.dtype.value_or(DType::kFloat32);
   matrix.int8_activations = options_.int8_activations;
   if (matrix.dtype != DType::kFloat64) matrix.quantised = quantised(find(name, shape), shape);
-  if (!matrix.quantised.defined()) matrix.tensor = get(name, shape, initial);
+  if (matrix.quantised.defined()) return matrix;
+  if (!options_.matrices_as_stored) return WeightMatrix::of(get(name, shape, initial));
+  matrix.tensor = to(stored(find(name, shape), shape), options_.device);
+  if (!options_.dtype) matrix.dtype = matrix.tensor.dtype();
   return matrix;
+}
+
+Tensor LoadedWeights::stored(const NameMap::Stored& spelling, const Shape& shape) const {
+  const StoredTensor* found = stored_.find(spelling.name);
+  const Shape expected = stored_shape(shape, spelling.form);
+  require<FileError>(found->shape == expected, "{}: tensor '{}' must be {}, found {}",
+                     stored_.where(), spelling.name, expected.str(), found->shape.str());
+  Tensor ours = from_stored(stored_.get(spelling.name), spelling.form);
+  require<FileError>(is_floating(ours.dtype()), "{}: tensor '{}' must be floating, found {}",
+                     stored_.where(), spelling.name, found->type);
+  return ours;
 }
 
 Tensor LoadedWeights::get(const std::string& name, const Shape& shape, const Initial&) {
@@ -94,19 +109,11 @@ Tensor LoadedWeights::get(const std::string& name, const Shape& shape, const Ini
   if (shape.rank() == 2)
     if (const QuantisedTensor codes = quantised(spelling, shape); codes.defined())
       return dequantise(codes, options_.dtype.value_or(DType::kFloat32));
-  const StoredTensor* found = stored_.find(spelling.name);
-  const Shape expected = stored_shape(shape, spelling.form);
-  require<FileError>(found->shape == expected, "{}: tensor '{}' must be {}, found {}",
-                     stored_.where(), spelling.name, expected.str(), found->shape.str());
-  const Tensor ours = from_stored(stored_.get(spelling.name), spelling.form);
-  require<FileError>(is_floating(ours.dtype()), "{}: tensor '{}' must be floating, found {}",
-                     stored_.where(), spelling.name, found->type);
+  const Tensor ours = stored(spelling, shape);
   const DType dtype = options_.dtype.value_or(ours.dtype());
   if (dtype == ours.dtype() && options_.device == ours.device()) return ours;
   const Tensor copy = to(cast(ours, dtype), options_.device);
-  if (ours.is_contiguous())
-    ours.storage()->give_back_pages(static_cast<size_t>(ours.offset()) * size_of(ours.dtype()),
-                                    static_cast<size_t>(ours.count()) * size_of(ours.dtype()));
+  give_back_pages(ours);
   return copy;
 }
 

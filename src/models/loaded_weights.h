@@ -18,6 +18,7 @@ struct WeightOptions {
   Device device = Device::kCpu;
   std::optional<QuantizationConfig> quantization = {};  // of the matrices of safetensors
   bool int8_activations = false;                        // of quantised matrices
+  bool matrices_as_stored = false;  // they lie in the type of the file: what is packed is converted
 };
 
 // A checkpoint's tensors under our names. Tensors that are already as wanted are not copied.
@@ -33,6 +34,8 @@ class LoadedWeights : public WeightSource {
  private:
   // The first spelling of `name` that the file has.
   NameMap::Stored find(const std::string& name, const Shape& shape) const;
+  // Our part of a stored tensor of numbers, where it lies.
+  Tensor stored(const NameMap::Stored& spelling, const Shape& shape) const;
   // Our part of a stored matrix that is quantised, or an undefined one.
   QuantisedTensor quantised(const NameMap::Stored& stored, const Shape& shape) const;
 

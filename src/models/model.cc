@@ -141,14 +141,14 @@ class CopiedWeights : public WeightSource {
     for (const Parameter& parameter : parameters) {
       require<UnsupportedError>(parameter.value.defined(),
                                 "copy of a model: weight '{}' is quantised", parameter.name);
-      values_.emplace(parameter.name, parameter.value);
+      values_.emplace(parameter.name, parameter);
     }
   }
   bool contains(const std::string& name) const override { return values_.contains(name); }
   Tensor get(const std::string& name, const Shape& /*shape*/, const Initial& /*init*/) override {
     const NoGrad no_grad;
-    const Tensor& value = values_.at(name);
-    const DType dtype = dtype_.value_or(value.dtype());
+    const Tensor& value = values_.at(name).value;
+    const DType dtype = dtype_.value_or(values_.at(name).dtype);
     return (value.dtype() == dtype ? clone(value) : cast(value, dtype))
         .set_requires_grad(trainable_);
   }
@@ -156,7 +156,7 @@ class CopiedWeights : public WeightSource {
  private:
   std::optional<DType> dtype_;
   bool trainable_;
-  std::map<std::string, Tensor> values_;
+  std::map<std::string, Parameter> values_;
 };
 
 // config.json of what is saved: as it came, but for what the weights are written in.
@@ -281,7 +281,8 @@ Model Model::load(const std::string& config_text, const std::string& where, Reci
       {.dtype = dtype,
        .device = options.device,
        .quantization = quantization_of(JsonFields(json, where)),
-       .int8_activations = options.activations == LoadOptions::Activations::kInt8});
+       .int8_activations = options.activations == LoadOptions::Activations::kInt8,
+       .matrices_as_stored = options.purpose == LoadOptions::Purpose::kInference});
   if (!options.new_head) drop_missing_head(weights, recipe.spec);
   std::optional<WithNewHead> with_head;
   if (options.new_head)
@@ -352,7 +353,8 @@ void Model::save(const std::filesystem::path& folder, const SaveOptions& options
   if (content_->adapter) parameters = merged(parameters, *content_->adapter);
   for (Parameter& parameter : parameters) {
     check_codes(parameter, options, folder.string());
-    if (options.dtype) parameter.value = cast(parameter.value, *options.dtype);
+    if (parameter.value.defined())
+      parameter.value = cast(parameter.value, options.dtype.value_or(parameter.dtype));
   }
   if (content_->folder_names) {
     const StackSpec& stack = *transformer().spec().decoder;

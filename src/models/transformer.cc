@@ -64,7 +64,7 @@ Transformer::Transformer(const TransformerSpec& spec, WeightSource& source, bool
 
 TensorOptions Transformer::options() const {
   for (const Parameter& parameter : parameters_)
-    if (parameter.value.defined()) return parameter.value.options();
+    if (parameter.value.defined()) return {parameter.dtype, parameter.value.device()};
   return {};
 }
 

@@ -39,17 +39,23 @@ Tensor packed_bias(const Tensor& distances, const CacheRows& rows) {
                  {1, distances.size(0), queries.back(), keys.back()});
 }
 
+// Projections of x alone are packed together.
+Weights own(const Weights& weights, AttentionLayer::Reads reads) {
+  return reads == AttentionLayer::Reads::kSelf ? weights.unpacked() : weights;
+}
+
 }  // namespace
 
-AttentionLayer::AttentionLayer(const Weights& weights, const AttentionSpec& spec)
+AttentionLayer::AttentionLayer(const Weights& weights, const AttentionSpec& spec, Reads reads)
     : place_(weights.place()),
       spec_(spec),
-      query_((weights / "query").unpacked(), projection(spec, spec.heads)),
-      key_((weights / "key").unpacked(), projection(spec, spec.key_heads)),
-      value_((weights / "value").unpacked(), projection(spec, spec.key_heads)),
+      query_(own(weights / "query", reads), projection(spec, spec.heads)),
+      key_(own(weights / "key", reads), projection(spec, spec.key_heads)),
+      value_(own(weights / "value", reads), projection(spec, spec.key_heads)),
       output_(weights / "output",
               {spec.heads * spec.head_size, spec.width, spec.output_bias, spec.output_initial}) {
-  if (weights.pack()) query_key_value_ = Linear::fused({&query_, &key_, &value_});
+  if (weights.pack() && reads == Reads::kSelf)
+    query_key_value_ = Linear::fused({&query_, &key_, &value_});
   if (spec.query_key_norm) {
     const NormSpec norm{NormSpec::Kind::kRms, spec.norm_epsilon};
     query_norm_.emplace(weights / "query_norm", spec.head_size, norm);

@@ -14,12 +14,14 @@ std::string last_norm_name(const BlockSpec& spec) {
 Block::Block(const Weights& weights, const BlockSpec& spec)
     : place_(weights.place()),
       pre_norm_(spec.pre_norm),
-      self_attention_(weights / "self_attention", spec.self_attention),
+      self_attention_(weights / "self_attention", spec.self_attention,
+                      AttentionLayer::Reads::kSelf),
       norm_1_(weights / "norm_1", width_of(spec), spec.norm),
       feed_forward_(weights / "feed_forward", spec.feed_forward),
       last_norm_(weights / last_norm_name(spec), width_of(spec), spec.norm) {
   if (!spec.cross_attention) return;
-  cross_attention_.emplace(weights / "cross_attention", *spec.cross_attention);
+  cross_attention_.emplace(weights / "cross_attention", *spec.cross_attention,
+                           AttentionLayer::Reads::kSource);
   norm_2_.emplace(weights / "norm_2", width_of(spec), spec.norm);
 }
 

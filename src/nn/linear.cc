@@ -7,9 +7,11 @@
 #include "glassformer/autograd/no_grad.h"
 #include "glassformer/ops/activation.h"
 #include "glassformer/ops/arithmetic.h"
+#include "glassformer/ops/copy.h"
 #include "glassformer/ops/create.h"
 #include "glassformer/ops/gather.h"
 #include "glassformer/ops/quantise.h"
+#include "tensor/pages.h"
 
 namespace glassformer {
 namespace {
@@ -17,15 +19,11 @@ namespace {
 // After packing only gradients, rows that are looked up and whoever saves the model read a weight
 // again: what is mapped from a file need not stay in memory for them.
 void leave_to_file(const WeightMatrix& weight) {
-  const Tensor& stored = weight.tensor.defined() ? weight.tensor : weight.quantised.codes;
-  const size_t size = size_of(stored.dtype());
-  if (stored.is_contiguous())
-    stored.storage()->give_back_pages(static_cast<size_t>(stored.offset()) * size,
-                                      static_cast<size_t>(stored.count()) * size);
+  give_back_pages(weight.tensor.defined() ? weight.tensor : weight.quantised.codes);
 }
 
 PackedWeight packed(const WeightMatrix& weight) {
-  if (weight.tensor.defined()) return PackedWeight(weight.tensor);
+  if (weight.tensor.defined()) return {weight.tensor, weight.dtype};
   return {weight.quantised, weight.dtype, weight.int8_activations};
 }
 
@@ -53,10 +51,16 @@ PackedWeight Linear::joined_weight(const std::vector<const Linear*>& layers) {
   for (const Linear* layer : layers)
     if (layer->packed_ && layer->packed_->quantised()) parts.push_back(&*layer->packed_);
   if (parts.size() == layers.size()) return PackedWeight::joined(parts);
+  const auto stored = [&](const Linear* layer) {
+    return layer->weight_.tensor.defined() &&
+           layer->weight_.tensor.dtype() == layers.front()->weight_.tensor.dtype();
+  };
+  const bool as_stored = std::all_of(layers.begin(), layers.end(), stored);
   std::vector<Tensor> weights;
   weights.reserve(layers.size());
-  for (const Linear* layer : layers) weights.push_back(layer->plain_weight());
-  return PackedWeight(concatenate(weights, 0));
+  for (const Linear* layer : layers)
+    weights.push_back(as_stored ? layer->weight_.tensor : layer->plain_weight());
+  return {concatenate(weights, 0), layers.front()->weight_.dtype};
 }
 
 // The biases next to each other, zeros for the layers that have none; undefined if no layer has.
@@ -82,7 +86,7 @@ Linear Linear::fused(const std::vector<const Linear*>& layers) {
 }
 
 Tensor Linear::plain_weight() const {
-  if (weight_.tensor.defined()) return weight_.tensor;
+  if (weight_.tensor.defined()) return cast(weight_.tensor, weight_.dtype);
   return dequantise(weight_.quantised, weight_.dtype);
 }
 

@@ -49,7 +49,7 @@ TokenEmbedding::TokenEmbedding(const Weights& weights, const TokenEmbeddingSpec&
 
 Tensor TokenEmbedding::token_vectors(const Tensor& ids) const {
   if (tokens_.quantised.defined()) return embedding(tokens_.quantised, ids, tokens_.dtype);
-  return embedding(tokens_.tensor, ids, spec_.padding);
+  return cast(embedding(tokens_.tensor, ids, spec_.padding), tokens_.dtype);
 }
 
 // [length, width], or [batch, length, width] where the rows of a batch differ.

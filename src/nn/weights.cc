@@ -25,14 +25,14 @@ bool Weights::contains(const char* name) const { return source_->contains(full_n
 Tensor Weights::get(const char* name, const Shape& shape, const Initial& initial) const {
   std::string full = full_name(name);
   Tensor value = source_->get(full, shape, initial);
-  parameters_->push_back({std::move(full), value});
+  parameters_->push_back({std::move(full), value, value.dtype()});
   return value;
 }
 
 WeightMatrix Weights::matrix(const char* name, const Shape& shape, const Initial& initial) const {
   std::string full = full_name(name);
   WeightMatrix value = source_->matrix(full, shape, initial);
-  parameters_->push_back({std::move(full), value.tensor, value.quantised, true});
+  parameters_->push_back({std::move(full), value.tensor, value.dtype, value.quantised, true});
   return value;
 }
 
@@ -43,8 +43,8 @@ LowRank Weights::low_rank(const Shape& shape) const {
       std::any_of(parameters_->begin(), parameters_->end(), [&](const Parameter& other) {
         return other.value.defined() && other.value.storage() == pair.a.storage();
       });
-  if (!listed) parameters_->push_back({full_name("lora_a"), pair.a});
-  parameters_->push_back({full_name("lora_b"), pair.b});
+  if (!listed) parameters_->push_back({full_name("lora_a"), pair.a, pair.a.dtype()});
+  parameters_->push_back({full_name("lora_b"), pair.b, pair.b.dtype()});
   return pair;
 }
 

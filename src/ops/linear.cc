@@ -180,14 +180,22 @@ PackedWeight PackedWeight::joined(const std::vector<const PackedWeight*>& parts)
   return whole;
 }
 
-PackedWeight::PackedWeight(const Tensor& weight) {
+PackedWeight::PackedWeight(const Tensor& weight) : PackedWeight(weight, weight.dtype()) {}
+
+PackedWeight::PackedWeight(const Tensor& weight, DType dtype) {
   check_floating("PackedWeight", "weight", weight);
   check_rank("PackedWeight", "weight", weight, 2);
   in_ = weight.size(1);
   out_ = weight.size(0);
-  options_ = weight.options();
+  options_ = {dtype, weight.device()};
+  const bool stored = dtype == DType::kFloat16;  // float32 does the work where it is only stored
+  const DType work =
+      stored && !is_supported(kMatmul, weight.device(), dtype) ? DType::kFloat32 : dtype;
+  // bfloat16 is widened on its way into the packed form: no second matrix is held.
+  const bool widens = work == DType::kFloat32 && weight.dtype() == DType::kBFloat16 &&
+                      is_supported(kPackWeight, weight.device(), DType::kBFloat16);
   PackedData data;
-  call(kPackWeight, needs_float32(weight) ? widened(weight.detach()) : weight.detach(), data);
+  call(kPackWeight, widens ? weight.detach() : cast(weight.detach(), work), work, data);
   data_ = data;
 }
 

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "kernels/cpu/host_log_softmax.h"
 #include "decoding/processor.h"
 #include "decoding/sampling.h"
 #include "decoding/select.h"
 #include "glassformer/base/error.h"
+#include "kernels/host_log_softmax.h"
 #include "support/fixture.h"
 #include "support/throws.h"
 

@@ -46,7 +46,9 @@ struct AttentionInput {
 // masked_scores, weights, heads, concat, output.
 class AttentionLayer {
  public:
-  AttentionLayer(const Weights& weights, const AttentionSpec& spec);
+  // What keys and values are made from: x, or the source of each call.
+  enum class Reads : uint8_t { kSelf, kSource };
+  AttentionLayer(const Weights& weights, const AttentionSpec& spec, Reads reads);
   Tensor operator()(const Tensor& x, const AttentionInput& input, const Context& context,
                     const Tensor& residual = {}) const;
 
@@ -69,7 +71,7 @@ class AttentionLayer {
   std::string place_;
   AttentionSpec spec_;
   Linear query_, key_, value_, output_;
-  std::optional<Linear> query_key_value_;  // all three in one, for inference
+  std::optional<Linear> query_key_value_;  // all three in one, for inference on x alone
   std::optional<Norm> query_norm_, key_norm_;
 };
 

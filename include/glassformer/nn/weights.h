@@ -9,7 +9,8 @@ namespace glassformer {
 
 struct Parameter {
   std::string name;
-  Tensor value;  // not defined where it is quantised
+  Tensor value;  // as its source has it; not defined where it is quantised
+  DType dtype;   // that it is computed in
   QuantisedTensor quantised = {};
   bool matrix = false;  // multiplies, or is looked up row by row: it may be quantised
 };

@@ -29,6 +29,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
 class PackedWeight {
  public:
   explicit PackedWeight(const Tensor& weight);  // [out, in]
+  // For x of `dtype`, in which the weight is multiplied.
+  PackedWeight(const Tensor& weight, DType dtype);
   // A quantised one, about as large as its codes, for x of `dtype`. The bits of a result depend on
   // its row of x and of the weight alone. With int8_activations rows of x are quantised too
   // (x ≈ s · q, s = max|x| / 127), whole for kInt8 and in groups of 32 for other schemes, and

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "glassformer/tensor/quantised.h"
 
@@ -14,18 +15,24 @@ struct Initial {
   double scale = 0;  // kNormal: the standard deviation; kUniform: from -scale to scale
 };
 
-// A matrix [out, in] of a layer as its source has it: numbers, or codes that stand for them and how
-// they are to be multiplied.
+// A matrix [out, in] of a layer as its source has it: numbers, or codes that stand for them, and
+// how they are to be multiplied. Numbers may lie in another type than they are computed in, so that
+// what is packed or looked up row by row is not held twice.
 struct WeightMatrix {
   Tensor tensor = {};
   QuantisedTensor quantised = {};  // defined in place of the tensor
-  DType dtype = DType::kFloat32;   // that a quantised one computes in
-  bool int8_activations = false;   // and whether its input is quantised too
+  DType dtype = DType::kFloat32;   // that it is computed in
+  bool int8_activations = false;   // and whether the input of a quantised one is quantised too
+
+  static WeightMatrix of(Tensor numbers) {
+    const DType dtype = numbers.dtype();
+    return {.tensor = std::move(numbers), .dtype = dtype};
+  }
 
   bool defined() const { return tensor.defined() || quantised.defined(); }
   int64_t rows() const { return tensor.defined() ? tensor.size(0) : quantised.rows; }
   TensorOptions options() const {
-    return tensor.defined() ? tensor.options() : TensorOptions{dtype, quantised.device()};
+    return {dtype, tensor.defined() ? tensor.device() : quantised.device()};
   }
 };
 
@@ -49,7 +56,7 @@ class WeightSource {
   virtual Tensor get(const std::string& name, const Shape& shape, const Initial& initial) = 0;
   // The same for a matrix that may stay quantised.
   virtual WeightMatrix matrix(const std::string& name, const Shape& shape, const Initial& initial) {
-    return {.tensor = get(name, shape, initial)};
+    return WeightMatrix::of(get(name, shape, initial));
   }
   // What is trained beside the matrix `name` of a linear layer; undefined where nothing is.
   virtual LowRank low_rank(const std::string& /*name*/, const Shape& /*shape*/) { return {}; }

@@ -339,8 +339,8 @@ class Rectangle {
     for (size_t j = columns.begin; j < columns.end; j += Engine::kColumns) {
       const size_t width = std::min(Engine::kColumns, columns.end - j);
       const Value* panel = Panel(block, j, width);
-      const bool more = q_.panels != nullptr && j + width < columns.end &&
-                        strips >= kStripsToHidePrefetch;
+      const bool more =
+          q_.panels != nullptr && j + width < columns.end && strips >= kStripsToHidePrefetch;
       PanelAhead<Value> ahead{more ? panel + Engine::PanelSize(kc) : nullptr, 0, strips};
       for (size_t s = 0; s < strips; ++s) {
         ahead.strip = s;
@@ -526,14 +526,15 @@ Product make_product(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const 
 
 }  // namespace
 
-PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b) {
+PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type) {
+  internal_check(type == b.type || type == Type::kF32, "pack_b: narrows");
   Product q = make_product(0, n, k, {}, {});
   q.b = b;
   PackedB packed;
   packed.k_ = k;
   packed.n_ = n;
-  packed.type_ = b.type;
-  packed.amx_ = b.type == Type::kBf16 && amx_bf16_usable();
+  packed.type_ = type;
+  packed.amx_ = type == Type::kBf16 && amx_bf16_usable();
   packed.width_ = packed.amx_ ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
   packed.bytes_ = panels_bytes(q, packed.amx_, packed.width_);
   // From the allocator of tensors: large blocks lie on huge pages.

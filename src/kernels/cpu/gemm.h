@@ -60,7 +60,7 @@ class PackedB {
   explicit operator bool() const { return storage_ != nullptr; }
 
  private:
-  friend PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b);
+  friend PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type);
   friend void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const PackedB& b,
                    const GemmOutput& out);
   std::shared_ptr<const void> storage_;
@@ -71,7 +71,9 @@ class PackedB {
   size_t width_ = 0;  // columns of a panel
 };
 
-PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b);
+// For an A of `type`: that of B, or f32, to which a bfloat16 B is widened.
+PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type);
+inline PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b) { return pack_b(k, n, b, b.type); }
 
 // A is [m × k], B [k × n]. With a packed B the type of A must be that of B.
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,

@@ -1,4 +1,4 @@
-#include "kernels/cpu/host_log_softmax.h"
+#include "kernels/host_log_softmax.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,15 +42,15 @@ HWY_INLINE double SumOfExp(const float* row, int64_t width, float max, F&& visit
   for (int64_t from = 0; from < width; from += kSummed) {
     Turns sums;
     ClearTurns(sums);
-    ForVectorsInTurn(
-        std::min(kSummed, width - from), [&](int64_t i, size_t count, size_t turn) HWY_ATTR {
-          const auto x = hn::Sub(LoadSome(hn::ScalableTag<float>(), row + from + i, count), highest);
-          // NaN counts for nothing.
-          auto e = hn::IfThenElseZero(hn::Eq(x, x), ExpOfNegative(hn::ScalableTag<float>(), x));
-          e = FirstOf(d, e, count);
-          sums[turn] = hn::Add(sums[turn], e);
-          visit(e, from + i, count);
-        });
+    ForVectorsInTurn(std::min(kSummed, width - from), [&](int64_t i, size_t count,
+                                                          size_t turn) HWY_ATTR {
+      const auto x = hn::Sub(LoadSome(hn::ScalableTag<float>(), row + from + i, count), highest);
+      // NaN counts for nothing.
+      auto e = hn::IfThenElseZero(hn::Eq(x, x), ExpOfNegative(hn::ScalableTag<float>(), x));
+      e = FirstOf(d, e, count);
+      sums[turn] = hn::Add(sums[turn], e);
+      visit(e, from + i, count);
+    });
     total += static_cast<double>(SumTurns(sums));
   }
   return total;
@@ -69,8 +69,7 @@ double HostExpInPlace(float* row, int64_t width, float max) {
 void HostSubtract(float* row, int64_t width, float max, float log_sum) {
   const hn::ScalableTag<float> d;
   const auto most = hn::Set(d, max), sum = hn::Set(d, log_sum);
-  MapRow(row, row, width,
-         [&](auto x, size_t) HWY_ATTR { return hn::Sub(hn::Sub(x, most), sum); });
+  MapRow(row, row, width, [&](auto x, size_t) HWY_ATTR { return hn::Sub(hn::Sub(x, most), sum); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -52,8 +52,9 @@ void linear(const Tensor& x, const Tensor& weight, const Tensor& y,
        output_of(y, epilogue));
 }
 
-void pack_weight(const Tensor& weight, PackedData& packed) {
-  packed = std::make_shared<PackedB>(pack_b(weight.size(1), weight.size(0), matrix(weight, 1, 0)));
+void pack_weight(const Tensor& weight, DType dtype, PackedData& packed) {
+  packed = std::make_shared<PackedB>(pack_b(weight.size(1), weight.size(0), matrix(weight, 1, 0),
+                                            dtype == DType::kBFloat16 ? Type::kBf16 : Type::kF32));
 }
 
 void linear_packed(const Tensor& x, const PackedData& packed, const Tensor& y,

@@ -35,7 +35,7 @@ void linear(const Tensor& x, const Tensor& weight, const Tensor& y,
 }
 
 // There is no faster form: the packed weight is the weight.
-void pack_weight(const Tensor& weight, PackedData& packed) {
+void pack_weight(const Tensor& weight, DType /*dtype*/, PackedData& packed) {
   packed = std::make_shared<Tensor>(weight);
 }
 
