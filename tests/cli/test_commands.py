@@ -238,9 +238,12 @@ class Commands(unittest.TestCase):
         done = self.run_command("demo", "--html", page)  # on a busy machine it tells how far it is
         self.assertEqual(done.returncode, 0, done.stderr)
         said = done.stdout
-        for part in ("German", "French", "greedy", "beams", "ROMEO:", "cross_attention", str(page)):
+        for part in ("German", "French", "greedy", "beams", "ROMEO:", "cross_attention", "ankle-boot.png",
+                     "Ankle boot", "where [CLS] looks", str(page)):
             self.assertIn(part, said)
-        self.assertIn("translate-en-de", page.read_text(encoding="utf-8"))
+        written = page.read_text(encoding="utf-8")
+        for part in ("translate-en-de", "fashion-mnist", "Ankle boot"):
+            self.assertIn(part, written)
 
     def test_demo_names_what_is_in_a_picture_or_says_that_it_cannot(self):
         models, page = self.folder / "models", self.folder / "page.html"
