@@ -160,14 +160,14 @@ IntegratedGradients integrated_gradients(const Model& model, const TransformerIn
   return result;
 }
 
-AttentionGradients attention_gradients(const Model& model, const TransformerInput& input,
+GradientsByWeights attention_gradients(const Model& model, const TransformerInput& input,
                                        Explained what) {
   check_not_quantised("attention_gradients", model);
   const GradScope recording(true);
   AddedZeros probe;
   const Tensor logit = explained_logit(model(input, {.probe = &probe}), what);
   backward(logit);
-  AttentionGradients result;
+  GradientsByWeights result;
   for (const auto& [name, weights, added] : probe.met) {
     WeightGradients& of = name.ends_with(".cross_attention.weights") ? result.cross
                           : name.starts_with("encoder.")             ? result.encoder

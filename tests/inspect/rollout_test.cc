@@ -164,7 +164,7 @@ TEST(Rollout, RefusesLayersThatDoNotFit) {
 TEST(AttentionGradients, EqualFiniteDifferences) {
   const Model model = Model::create(testing::kGpt2, 3, {.dtype = DType::kFloat64});
   const TransformerInput input = testing::small_input(model);
-  const AttentionGradients all = attention_gradients(model, input, {.output = 4});
+  const GradientsByWeights all = attention_gradients(model, input, {.output = 4});
   EXPECT_TRUE(all.encoder.weights.empty() && all.cross.weights.empty());
   const WeightGradients& found = all.decoder;
   ASSERT_EQ(found.weights.size(), 3U);

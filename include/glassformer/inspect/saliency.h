@@ -37,10 +37,10 @@ IntegratedGradients integrated_gradients(const Model& model, const TransformerIn
 // The weights of all attentions of a model and the gradients of the logit by them, for
 // gradient_rollout(): the self-attentions of its stacks, and the cross-attentions. Empty where
 // there are none.
-struct AttentionGradients {
+struct GradientsByWeights {
   WeightGradients encoder, decoder, cross;
 };
-AttentionGradients attention_gradients(const Model& model, const TransformerInput& input,
+GradientsByWeights attention_gradients(const Model& model, const TransformerInput& input,
                                        Explained what = {});
 
 }  // namespace glassformer
