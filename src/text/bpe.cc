@@ -8,7 +8,7 @@ namespace glassformer {
 Bpe::Bpe(Vocabulary vocabulary,
          const std::vector<std::pair<std::string_view, std::string_view>>& merges,
          BpeOptions options, const std::string& where)
-    : Model(std::move(vocabulary)), options_(std::move(options)) {
+    : PieceModel(std::move(vocabulary)), options_(std::move(options)) {
   if (options_.unknown) unknown_ = vocabulary_.find(*options_.unknown);
   for (unsigned byte = 0; byte < 256; ++byte) {
     byte_ids_[byte] = vocabulary_.find(to_utf8(byte_to_character(static_cast<unsigned char>(byte))))

@@ -21,7 +21,7 @@ struct BpeOptions {
 
 // Byte-pair encoding: a piece starts as characters (or bytes), and the pair of neighbours whose
 // merge has the lowest rank is joined, leftmost first, until no pair has a merge.
-class Bpe : public Model {
+class Bpe : public PieceModel {
  public:
   // Merges in the order of their rank. Throws FileError, naming `where`, for one whose tokens or
   // whose result are not in the vocabulary.

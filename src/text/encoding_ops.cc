@@ -119,8 +119,8 @@ std::vector<TextRange> truncation_windows(size_t size, size_t longest, size_t st
   return windows;
 }
 
-Lengths truncated_lengths(size_t first, size_t second, bool is_pair, const Truncation& truncation,
-                          size_t added) {
+KeptLengths truncated_lengths(size_t first, size_t second, bool is_pair,
+                              const Truncation& truncation, size_t added) {
   require<ValueError>(truncation.max_length >= added,
                       "truncation: max_length must be at least the {} special tokens, found {}",
                       added, truncation.max_length);
@@ -137,7 +137,7 @@ Lengths truncated_lengths(size_t first, size_t second, bool is_pair, const Trunc
       low = longest / 2;
       high = low + longest % 2;
     }
-    return first > second ? Lengths{high, low} : Lengths{low, high};
+    return first > second ? KeptLengths{high, low} : KeptLengths{low, high};
   }
   const bool cuts_first = truncation.strategy == Truncation::Strategy::kOnlyFirst;
   require<ValueError>(cuts_first || is_pair,

@@ -15,7 +15,7 @@ struct Blanks {
 };
 
 // An encoding as the model leaves it, before special tokens.
-struct Draft {
+struct EncodingDraft {
   Encoding encoding;
   std::vector<Blanks> blanks;  // only where some processor trims offsets
 };
@@ -43,11 +43,11 @@ std::vector<TextRange> truncation_windows(size_t size, size_t longest, size_t st
 
 // How many tokens of a text and of its pair are kept. Throws ValueError where the strategy cannot
 // reach the length.
-struct Lengths {
+struct KeptLengths {
   size_t first, second;
 };
-Lengths truncated_lengths(size_t first, size_t second, bool is_pair, const Truncation& truncation,
-                          size_t added);
+KeptLengths truncated_lengths(size_t first, size_t second, bool is_pair,
+                              const Truncation& truncation, size_t added);
 
 // Overflow included.
 void pad(Encoding& encoding, size_t length, const Padding& padding, bool with_tokens);

@@ -70,7 +70,7 @@ std::vector<Merge> read_merges(const JsonFields& fields) {
   return merges;
 }
 
-std::unique_ptr<Model> make_bpe(const JsonFields& fields, bool byte_level) {
+std::unique_ptr<PieceModel> make_bpe(const JsonFields& fields, bool byte_level) {
   require<FileError>(fields.number("dropout", 0) == 0,
                      "{}: BPE with dropout {} gives other tokens each time; only 0 is supported",
                      fields.where(), fields.number("dropout", 0));
@@ -86,7 +86,7 @@ std::unique_ptr<Model> make_bpe(const JsonFields& fields, bool byte_level) {
                                fields.where());
 }
 
-std::unique_ptr<Model> make_word_piece(const JsonFields& fields) {
+std::unique_ptr<PieceModel> make_word_piece(const JsonFields& fields) {
   const int64_t longest = fields.integer("max_input_chars_per_word");
   if (longest < 0) fields.fail("max_input_chars_per_word", "at least 0");
   return std::make_unique<WordPiece>(read_vocabulary(fields, "vocab"), fields.text("unk_token"),
@@ -94,7 +94,7 @@ std::unique_ptr<Model> make_word_piece(const JsonFields& fields) {
                                      static_cast<size_t>(longest));
 }
 
-std::unique_ptr<Model> make_unigram(const JsonFields& fields) {
+std::unique_ptr<PieceModel> make_unigram(const JsonFields& fields) {
   Vocabulary vocabulary;
   std::vector<double> scores;
   const auto add = [&](std::string_view token, double score) {
@@ -139,7 +139,7 @@ std::string model_type(const JsonFields& fields) {
 
 }  // namespace
 
-std::string Model::spelling(const PieceToken& token, std::string_view) const {
+std::string PieceModel::spelling(const PieceToken& token, std::string_view) const {
   return std::string(vocabulary_.token(token.id).value_or(""));
 }
 
@@ -170,7 +170,7 @@ bool can_read_bytes(const JsonFields& fields) {
          fields.text("end_of_word_suffix", "").empty() && !fields.boolean("byte_fallback", false);
 }
 
-std::unique_ptr<Model> make_model(const JsonFields& fields, bool byte_level) {
+std::unique_ptr<PieceModel> make_model(const JsonFields& fields, bool byte_level) {
   const std::string type = model_type(fields);
   const JsonFields at(fields.json(), fields.where() + ": " + type);
   if (type == "BPE") return make_bpe(at, byte_level);

@@ -25,9 +25,9 @@ struct ModelScratch {
 };
 
 // The tokens of a piece of text. Const methods may run on many threads, each with its own scratch.
-class Model {
+class PieceModel {
  public:
-  virtual ~Model() = default;
+  virtual ~PieceModel() = default;
 
   // Appends the tokens of `piece`. Throws ValueError where a character has no token and the model
   // has none for the unknown.
@@ -39,14 +39,14 @@ class Model {
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  protected:
-  explicit Model(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
+  explicit PieceModel(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
   Vocabulary vocabulary_;
 };
 
 // BPE, WordPiece, WordLevel or Unigram, by `type` (or, in old files, by its fields). `byte_level`:
 // pieces come as plain bytes, and the vocabulary spells bytes in GPT-2's alphabet. Throws
 // FileError.
-std::unique_ptr<Model> make_model(const JsonFields& fields, bool byte_level);
+std::unique_ptr<PieceModel> make_model(const JsonFields& fields, bool byte_level);
 // Whether a BPE with these options can read plain bytes.
 bool can_read_bytes(const JsonFields& fields);
 

@@ -33,7 +33,7 @@ struct ScoredBpe::Work {
 
 ScoredBpe::ScoredBpe(Vocabulary vocabulary, std::vector<float> scores, std::vector<Kind> kinds,
                      uint32_t unknown, bool byte_fallback)
-    : Model(std::move(vocabulary)),
+    : PieceModel(std::move(vocabulary)),
       scores_(std::move(scores)),
       kinds_(std::move(kinds)),
       unknown_(unknown),
@@ -132,7 +132,7 @@ void ScoredBpe::tokenize(std::string_view piece, ModelScratch&,
 
 std::string ScoredBpe::spelling(const PieceToken& token, std::string_view piece) const {
   if (token.id == unknown_) return std::string(piece.substr(token.begin, token.end - token.begin));
-  return Model::spelling(token, piece);
+  return PieceModel::spelling(token, piece);
 }
 
 }  // namespace glassformer

@@ -7,7 +7,7 @@ namespace glassformer {
 
 // Byte-pair encoding as SentencePiece has it: of all neighbours that together are a piece, those
 // with the best score are joined first, leftmost first.
-class ScoredBpe : public Model {
+class ScoredBpe : public PieceModel {
  public:
   enum class Kind : uint8_t {
     kPlain,

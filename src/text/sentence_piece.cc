@@ -181,8 +181,8 @@ Table read_table(const SentencePieceSpec& spec, const std::string& where) {
   return table;
 }
 
-std::unique_ptr<Model> make_unigram(const SentencePieceSpec& spec, Table table,
-                                    const std::string& where) {
+std::unique_ptr<PieceModel> make_unigram(const SentencePieceSpec& spec, Table table,
+                                         const std::string& where) {
   UnigramOptions options;
   options.unknown = table.unknown;
   options.byte_fallback = spec.byte_fallback;
@@ -200,7 +200,7 @@ std::unique_ptr<Model> make_unigram(const SentencePieceSpec& spec, Table table,
                                    std::move(options), where);
 }
 
-std::unique_ptr<Model> make_bpe(const SentencePieceSpec& spec, Table table) {
+std::unique_ptr<PieceModel> make_bpe(const SentencePieceSpec& spec, Table table) {
   std::vector<ScoredBpe::Kind> kinds;
   for (const auto& piece : spec.pieces)
     kinds.push_back(piece.type == Type::kUserDefined ? ScoredBpe::Kind::kWhole
@@ -211,10 +211,10 @@ std::unique_ptr<Model> make_bpe(const SentencePieceSpec& spec, Table table) {
                                      std::move(kinds), table.unknown, spec.byte_fallback);
 }
 
-class Renumbered : public Model {
+class Renumbered : public PieceModel {
  public:
-  Renumbered(std::unique_ptr<Model> model, Vocabulary numbers, uint32_t unknown)
-      : Model(std::move(numbers)), model_(std::move(model)), unknown_(unknown) {
+  Renumbered(std::unique_ptr<PieceModel> model, Vocabulary numbers, uint32_t unknown)
+      : PieceModel(std::move(numbers)), model_(std::move(model)), unknown_(unknown) {
     model_->vocabulary().each([&](std::string_view token, uint32_t id) {
       if (id >= numbers_.size()) numbers_.resize(id + 1, unknown_);
       numbers_[id] = vocabulary_.find(token).value_or(unknown_);
@@ -230,11 +230,11 @@ class Renumbered : public Model {
   std::string spelling(const PieceToken& token, std::string_view piece) const override {
     if (token.id == unknown_)
       return std::string(piece.substr(token.begin, token.end - token.begin));
-    return Model::spelling(token, piece);
+    return PieceModel::spelling(token, piece);
   }
 
  private:
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<PieceModel> model_;
   std::vector<uint32_t> numbers_;  // of the model's own ids
   uint32_t unknown_;
 };
@@ -259,8 +259,8 @@ std::unique_ptr<Tokenizer::Parts> make_sentence_piece(const SentencePieceSpec& s
   return parts;
 }
 
-std::unique_ptr<Model> renumber(std::unique_ptr<Model> model, Vocabulary numbers,
-                                std::string_view unknown, const std::string& where) {
+std::unique_ptr<PieceModel> renumber(std::unique_ptr<PieceModel> model, Vocabulary numbers,
+                                     std::string_view unknown, const std::string& where) {
   const auto id = numbers.find(unknown);
   require<FileError>(id.has_value(), "{}: the unknown token '{}' has no number", where, unknown);
   return std::make_unique<Renumbered>(std::move(model), std::move(numbers), *id);

@@ -39,7 +39,7 @@ std::unique_ptr<Tokenizer::Parts> make_sentence_piece(const SentencePieceSpec& s
 // Gives the tokens of a model the numbers that `numbers` has for their spellings, as in a Marian
 // folder: two SentencePiece models share its vocab.json. Throws FileError, naming `where`, where
 // `unknown` has none.
-std::unique_ptr<Model> renumber(std::unique_ptr<Model> model, Vocabulary numbers,
-                                std::string_view unknown, const std::string& where);
+std::unique_ptr<PieceModel> renumber(std::unique_ptr<PieceModel> model, Vocabulary numbers,
+                                     std::string_view unknown, const std::string& where);
 
 }  // namespace glassformer

@@ -42,8 +42,8 @@ void reserve(Encoding& encoding, size_t count, bool with_tokens) {
 }
 
 // One text that is UTF-8, without special tokens.
-Draft encode_valid_text(Parts& parts, std::string_view text, const EncodeOptions& options,
-                        Scratch& scratch) {
+EncodingDraft encode_valid_text(Parts& parts, std::string_view text, const EncodeOptions& options,
+                                Scratch& scratch) {
   check_text(text);
   Pieces& pieces = scratch.pieces;
   pieces.assign(text);
@@ -59,7 +59,7 @@ Draft encode_valid_text(Parts& parts, std::string_view text, const EncodeOptions
   std::vector<bool> trims;
   if (parts.post_processor) parts.post_processor->trims(trims);
 
-  Draft draft;
+  EncodingDraft draft;
   Encoding& encoding = draft.encoding;
   reserve(encoding, pieces.list().size() * 2, options.tokens);
   int64_t word = 0;
@@ -92,13 +92,13 @@ Draft encode_valid_text(Parts& parts, std::string_view text, const EncodeOptions
 }
 
 // The same for any bytes: what is no UTF-8 is read as U+FFFD, and offsets stay those of the text.
-Draft encode_text(Parts& parts, std::string_view text, const EncodeOptions& options,
-                  Scratch& scratch) {
+EncodingDraft encode_text(Parts& parts, std::string_view text, const EncodeOptions& options,
+                          Scratch& scratch) {
   check_text(text);
   if (valid_utf8(text) == text.size()) return encode_valid_text(parts, text, options, scratch);
   std::vector<size_t> origins;
   const std::string repaired = replace_invalid_utf8(text, &origins);
-  Draft draft = encode_valid_text(parts, repaired, options, scratch);
+  EncodingDraft draft = encode_valid_text(parts, repaired, options, scratch);
   if (options.offsets == EncodeOptions::Offsets::kBytes)
     for (auto& offset : draft.encoding.offsets)
       offset = {static_cast<uint32_t>(origins[offset.begin]),
@@ -107,7 +107,7 @@ Draft encode_text(Parts& parts, std::string_view text, const EncodeOptions& opti
 }
 
 // The part that truncation keeps, with the rest as overflow; offsets trimmed.
-Encoding cut(Parts& parts, Draft&& draft, size_t longest, const Truncation& truncation) {
+Encoding cut(Parts& parts, EncodingDraft&& draft, size_t longest, const Truncation& truncation) {
   std::vector<bool> trims;
   if (parts.post_processor) parts.post_processor->trims(trims);
   const auto trimmed = [&](Encoding& encoding, size_t begin) {
@@ -136,8 +136,8 @@ Encoding cut(Parts& parts, Draft&& draft, size_t longest, const Truncation& trun
 Encoding encode_one(Parts& parts, std::string_view text, const std::string_view* pair,
                     const EncodeOptions& options) {
   auto scratch = parts.scratch.take();
-  Draft first = encode_text(parts, text, options, *scratch);
-  Draft second;
+  EncodingDraft first = encode_text(parts, text, options, *scratch);
+  EncodingDraft second;
   if (pair != nullptr) second = encode_text(parts, *pair, options, *scratch);
   parts.scratch.give_back(std::move(scratch));
 
@@ -151,8 +151,8 @@ Encoding encode_one(Parts& parts, std::string_view text, const std::string_view*
   const size_t added = options.special_tokens && parts.post_processor
                            ? parts.post_processor->added(pair != nullptr)
                            : 0;
-  const Lengths lengths = truncated_lengths(first.encoding.size(), second.encoding.size(),
-                                            pair != nullptr, truncation, added);
+  const KeptLengths lengths = truncated_lengths(first.encoding.size(), second.encoding.size(),
+                                                pair != nullptr, truncation, added);
   std::vector<Encoding> texts;
   texts.push_back(cut(parts, std::move(first), lengths.first, truncation));
   if (pair != nullptr) texts.push_back(cut(parts, std::move(second), lengths.second, truncation));

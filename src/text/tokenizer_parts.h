@@ -47,7 +47,7 @@ class ScratchPool {
 struct Tokenizer::Parts {
   std::unique_ptr<Normalizer> normalizer;
   std::unique_ptr<PreTokenizer> pre_tokenizer;
-  std::unique_ptr<Model> model;
+  std::unique_ptr<PieceModel> model;
   std::unique_ptr<PostProcessor> post_processor;
   std::unique_ptr<Decoder> decoder;
   AddedTokens added;

@@ -28,7 +28,7 @@ void keep_sums_small(ModelScratch& scratch, size_t begin, size_t reached) {
 
 Unigram::Unigram(Vocabulary vocabulary, std::vector<double> scores, UnigramOptions options,
                  const std::string& where)
-    : Model(std::move(vocabulary)), scores_(std::move(scores)), options_(std::move(options)) {
+    : PieceModel(std::move(vocabulary)), scores_(std::move(scores)), options_(std::move(options)) {
   require<FileError>(!options_.unknown || *options_.unknown < scores_.size(),
                      "{}: unk_id must be one of {} tokens, found {}", where, scores_.size(),
                      options_.unknown.value_or(0));
@@ -138,7 +138,7 @@ void Unigram::tokenize(std::string_view piece, ModelScratch& scratch,
 std::string Unigram::spelling(const PieceToken& token, std::string_view piece) const {
   if (options_.unknown && token.id == *options_.unknown)
     return std::string(piece.substr(token.begin, token.end - token.begin));
-  return Model::spelling(token, piece);
+  return PieceModel::spelling(token, piece);
 }
 
 }  // namespace glassformer

@@ -19,7 +19,7 @@ struct UnigramOptions {
 
 // The segmentation of a piece whose tokens have the largest sum of scores. A character without a
 // token costs the lowest score less 10; runs of such characters become one unknown token.
-class Unigram : public Model {
+class Unigram : public PieceModel {
  public:
   // `scores[i]` is that of token i. Throws FileError, naming `where`, for an unknown token that is
   // not one of them.

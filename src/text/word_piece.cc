@@ -22,7 +22,7 @@ void add_unknown(const Vocabulary& vocabulary, std::string_view unknown, std::st
 
 WordPiece::WordPiece(Vocabulary vocabulary, std::string unknown, std::string prefix,
                      size_t longest_word)
-    : Model(std::move(vocabulary)),
+    : PieceModel(std::move(vocabulary)),
       unknown_(std::move(unknown)),
       prefix_(std::move(prefix)),
       longest_word_(longest_word) {

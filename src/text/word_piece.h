@@ -6,7 +6,7 @@ namespace glassformer {
 
 // The longest token that begins a word, then the longest that continues it, and so on; where none
 // does, the whole word is unknown.
-class WordPiece : public Model {
+class WordPiece : public PieceModel {
  public:
   WordPiece(Vocabulary vocabulary, std::string unknown, std::string prefix, size_t longest_word);
 
@@ -24,10 +24,10 @@ class WordPiece : public Model {
 };
 
 // A word is a token, or it is unknown.
-class WordLevel : public Model {
+class WordLevel : public PieceModel {
  public:
   WordLevel(Vocabulary vocabulary, std::string unknown)
-      : Model(std::move(vocabulary)), unknown_(std::move(unknown)) {}
+      : PieceModel(std::move(vocabulary)), unknown_(std::move(unknown)) {}
 
   void tokenize(std::string_view piece, ModelScratch& scratch,
                 std::vector<PieceToken>& tokens) const override;
