@@ -80,11 +80,12 @@ QuantisedTensor LoadedWeights::quantised(const NameMap::Stored& stored, const Sh
 WeightMatrix LoadedWeights::matrix(const std::string& name, const Shape& shape,
                                    const Initial& initial) {
   const NoGrad no_grad;
-  // float64 is asked for to have every digit: there is no product of codes in it but on ref.
   WeightMatrix matrix;
   matrix.dtype = options_.dtype.value_or(DType::kFloat32);
   matrix.int8_activations = options_.int8_activations;
-  if (matrix.dtype != DType::kFloat64) matrix.quantised = quantised(find(name, shape), shape);
+  // float64 is asked for to have every digit: there is no product of codes in it but on ref.
+  if (matrix.dtype == DType::kFloat64) return WeightMatrix::of(get(name, shape, initial));
+  matrix.quantised = quantised(find(name, shape), shape);
   if (matrix.quantised.defined()) return matrix;
   if (!options_.matrices_as_stored) return WeightMatrix::of(get(name, shape, initial));
   matrix.tensor = to(stored(find(name, shape), shape), options_.device);

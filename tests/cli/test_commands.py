@@ -225,6 +225,11 @@ class Commands(unittest.TestCase):
         said = self.output("translate", "translate-en-de", "--num-beams", "5", "A man is sleeping.",
                            "Two dogs run.")
         self.assertEqual(said, "Ein Mann schläft.\nZwei Hunde rennen.\n")
+        # Its codes as plain numbers, which gradients need.
+        self.assertEqual(self.output("translate", "translate-en-de", "--dtype", "float64",
+                                     "A man is sleeping."), "Ein Mann schläft.\n")
+        self.assertIn("comes from", self.output("look", "translate-en-de", "--dtype", "float64",
+                                                "--rollout", "gradient", "Two dogs run."))
         self.assert_fails(1, "no-such-model", "translate-en-de", arguments=["info", "no-such-model"])
 
     def test_what_follows_the_value_of_an_option_is_the_text(self):
