@@ -116,8 +116,8 @@ TrainConfig parse_train_config(Json json, const std::string& where, const fs::pa
                          "optimizer",      "schedule",       "steps",
                          "epochs",         "evaluate_every", "checkpoint",
                          "early_stopping", "average",        "label_smoothing",
-                         "temperature",    "r_drop",         "recompute",
-                         "threads"});
+                         "temperature",    "r_drop",         "adversarial",
+                         "recompute",      "threads"});
   config.task = task_of(fields.text("task"));
   config.model = fields.object("model").json();
   config.data = fields.object("data").json();
@@ -134,7 +134,8 @@ TrainConfig parse_train_config(Json json, const std::string& where, const fs::pa
   trainer.seed = static_cast<uint64_t>(count_of(fields, "seed", 0));
   trainer.recompute = fields.boolean("recompute", false);
   trainer.objective = {config.task, fields.number("label_smoothing", 0),
-                       fields.number("temperature", 0.05), fields.number("r_drop", 0)};
+                       fields.number("temperature", 0.05), fields.number("r_drop", 0),
+                       fields.number("adversarial", 0)};
   read_optimizer(fields, config);
   read_schedule(fields, config);
   read_batch(fields, config);

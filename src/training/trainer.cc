@@ -11,6 +11,7 @@
 #include "glassformer/ops/backward.h"
 #include "glassformer/ops/copy.h"
 #include "glassformer/ops/create.h"
+#include "training/adversary.h"
 #include "training/first_non_finite.h"
 
 namespace glassformer {
@@ -34,6 +35,9 @@ void check_options(const TrainerOptions& options) {
                       options.clip_norm);
   require<ValueError>(options.objective.r_drop >= 0, "training: expected r_drop from 0, found {}",
                       options.objective.r_drop);
+  require<ValueError>(options.objective.adversarial >= 0,
+                      "training: expected adversarial from 0, found {}",
+                      options.objective.adversarial);
   require<ValueError>(options.ema >= 0 && options.ema < 1,
                       "training: expected ema from 0 to below 1, found {}", options.ema);
 }
@@ -119,6 +123,33 @@ Loss Trainer::loss_of_batch(const Context& context) const {
   return loss_of_two(objective, output, learner_(last_batch_, context), last_batch_);
 }
 
+// share · ‖x‖ / ‖g‖ over the batches of all processes, each of which asks.
+double Trainer::adversarial_factor(double embedding, double gradient) {
+  embedding = exchange_.sum(embedding);
+  gradient = exchange_.sum(gradient);
+  return gradient > 0 ? options_.objective.adversarial * std::sqrt(embedding / gradient) : 0;
+}
+
+// Gradients of one batch, added to those there are. `last`: of this step, and so exchanged.
+Loss Trainer::learn_batch(bool last) {
+  const Objective& objective = options_.objective;
+  Context context{.random = &random_, .recompute = options_.recompute};
+  if (objective.adversarial == 0) {
+    Loss loss = loss_of_batch(context);
+    backward_of(loss.sum, last);
+    return loss;
+  }
+  Adversary adversary;
+  context.probe = &adversary;
+  const Loss plain = loss_of_batch(context);
+  backward_of(plain.sum * 0.5, false);
+  const Adversary::Norms norms = adversary.norms();
+  adversary.turn(adversarial_factor(norms.embedding, norms.gradient));
+  const Loss moved = loss_of(objective, learner_(last_batch_, context), last_batch_);
+  backward_of(moved.sum * 0.5, last);
+  return {(plain.sum.detach() + moved.sum.detach()) * 0.5, plain.count};
+}
+
 Trainer::StepSums Trainer::forward_and_backward() {
   StepSums sums;
   optimizer_.clear_gradients();
@@ -130,12 +161,12 @@ Trainer::StepSums Trainer::forward_and_backward() {
     const bool empty = last_batch_.target_count == 0 && last_batch_.tokens == 0;
     const bool uneven = last && exchange_.size() > 1 && exchange_.any(empty);
     if (!empty) {
-      const Context context{.random = &random_, .recompute = options_.recompute};
-      const Loss loss = loss_of_batch(context);
+      const Loss loss = learn_batch(last && !uneven);
       sums.loss += loss.sum.item();
       sums.targets += loss.count;
       sums.tokens += last_batch_.tokens;
-      backward_of(loss.sum, last && !uneven);
+    } else if (options_.objective.adversarial > 0) {
+      adversarial_factor(0, 0);
     }
     if (uneven) exchange_gradients();
   }

@@ -1,4 +1,4 @@
-// What is for fine-tuning: slower learning further down, and R-Drop.
+// What is for fine-tuning: slower learning further down, R-Drop, and adversarial training.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -6,6 +6,7 @@
 
 #include "glassformer/glassformer.h"
 #include "support/throws.h"
+#include "training/adversary.h"
 #include "training/layer_rates.h"
 
 namespace glassformer {
@@ -95,6 +96,30 @@ TEST(RDrop, RefusesTargetsThatAreNoClasses) {
         loss_of_two({.r_drop = 1}, zeros({2, 1}), zeros({2, 1}), batch);
       },
       "expected targets that are classes, found numbers");
+}
+
+TEST(Adversary, MovesTheEmbeddingAlongTheGradient) {
+  // The loss Σ slope · x has the gradient `slope` whatever x is.
+  const Tensor x = from_vector(std::vector<double>{3, 0, 0, 4}, {2, 2});
+  const Tensor slope = from_vector(std::vector<double>{1, 0, 0, -2}, {2, 2});
+  Adversary adversary;
+  const Tensor first = adversary.replace("embedding", x);
+  EXPECT_EQ(first.to_vector<double>(), x.to_vector<double>());
+  backward(sum(first * slope));
+  const Adversary::Norms norms = adversary.norms();
+  EXPECT_EQ(norms.embedding, 25);
+  EXPECT_EQ(norms.gradient, 5);
+  adversary.turn(0.5);
+  const std::vector<double> moved = {3.5, 0, 0, 3};
+  EXPECT_EQ(adversary.replace("embedding", x).to_vector<double>(), moved);
+}
+
+TEST(Adversary, IsForModelsWithAnEmbedding) {
+  Adversary adversary;
+  testing::expect_throws<ValueError>([&] { adversary.norms(); },
+                                     "adversarial: expected a model with an embedding");
+  EXPECT_EQ(adversary.wish("decoder.0.norm_1").kind, ProbeWish::Kind::kNothing);
+  EXPECT_EQ(adversary.wish("embedding").kind, ProbeWish::Kind::kReplace);
 }
 
 }  // namespace

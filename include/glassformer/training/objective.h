@@ -17,6 +17,10 @@ struct Objective {
   // α of R-Drop (Liang et al., 2021), for classes; 0: none. Each batch goes through the model
   // twice, with other dropout; see loss_of_two.
   double r_drop = 0;
+  // Adversarial training (Miyato et al., 2017), of models with an embedding; 0: none. The mean of
+  // the loss and of the loss with the embedding of the batch moved by this share of its length in
+  // the direction in which the loss grows most.
+  double adversarial = 0;
 };
 
 struct Loss {

@@ -81,6 +81,8 @@ class Trainer {
     int64_t targets = 0, tokens = 0;
   };
   StepSums forward_and_backward();
+  Loss learn_batch(bool last);
+  double adversarial_factor(double embedding, double gradient);
   Loss loss_of_batch(const Context& context) const;
   void backward_of(const Tensor& loss, bool last);
   void exchange_gradients();
