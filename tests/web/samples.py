@@ -410,8 +410,8 @@ def translation(layers=3, heads=4):
     return sample.meta, sample.tensors
 
 
-def picture(width, height):
-    """A PNG of a round thing on a meadow."""
+def picture(width, height, light=1):
+    """A PNG of a round thing on a meadow, `light` from 0, at night."""
     rows = b""
     for y in range(height):
         rows += b"\0"
@@ -422,7 +422,8 @@ def picture(width, height):
                 if y > 0.6 * height
                 else (150, 190, 230 - y * 60 // height)
             )
-            rows += bytes((230, 120 + int(300 * far), 60) if far < 0.2 else ground)
+            colour = (230, 120 + int(300 * far), 60) if far < 0.2 else ground
+            rows += bytes(int(light * part) for part in colour)
 
     def chunk(kind, data):
         return (
@@ -437,7 +438,7 @@ def picture(width, height):
     )
 
 
-def vision(layers=3, heads=6, grid=14):
+def vision(layers=3, heads=6, grid=14, light=1):
     sample = Sample(
         "vit-sample",
         "vit",
@@ -489,7 +490,7 @@ def vision(layers=3, heads=6, grid=14):
         "rows": grid,
         "columns": grid,
         "prefix": 1,
-        "png": base64.b64encode(picture(224, 224)).decode(),
+        "png": base64.b64encode(picture(224, 224, light)).decode(),
     }
     sample.tensors["rollout.encoder"] = ([count, count], [w for row in look(1, 2) for w in row])
     sample.meta["rollout"] = {"encoder": "rollout.encoder"}
@@ -554,7 +555,17 @@ def long(count):
     return sample.meta, sample.tensors
 
 
-SAMPLES = {"decoder": decoder, "translation": translation, "vision": vision, "hostile": hostile}
+def night():
+    return vision(light=0.2)
+
+
+SAMPLES = {
+    "decoder": decoder,
+    "translation": translation,
+    "vision": vision,
+    "night": night,
+    "hostile": hostile,
+}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

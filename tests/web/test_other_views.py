@@ -242,8 +242,9 @@ class VisionView(PageTest):
         self.browser.press("Escape")
         self.assertIn("from_patch=0", self.address())
 
-    def test_where_it_looks_there_is_no_veil(self):
-        _, tensors = self.open("vision", "#vision/overlay=1")
+    def looked_at(self, sample):
+        """The light of the patch most and of that least looked at: veiled, and without a veil."""
+        _, tensors = self.open(sample, "#vision/overlay=1")
         self.ready()
         weights = Weights(tensors, "encoder.0.self_attention").row(1, 0)[1:]
         read = lambda token: self.browser.run(
@@ -252,13 +253,22 @@ class VisionView(PageTest):
             ".slice(0, 3).reduce((a, b) => a + b); })()"
         )
         most, least = (pick(range(len(weights)), key=weights.__getitem__) for pick in (max, min))
-        shown = read(most), read(least)
+        veiled = read(most), read(least)
         self.browser.run(
             "(() => { const i = document.querySelector('input[type=range]'); i.value = 0; i.dispatchEvent(new Event('input')); })()"
         )
         self.browser.frame()
-        self.assertEqual(read(most), shown[0])
-        self.assertGreater(read(least), 2 * shown[1])
+        return veiled, (read(most), read(least))
+
+    def test_where_it_looks_there_is_no_veil(self):
+        veiled, plain = self.looked_at("vision")
+        self.assertEqual(veiled[0], plain[0])
+        self.assertGreater(plain[1], 2 * veiled[1])
+
+    def test_the_veil_of_a_dark_picture_is_light(self):
+        veiled, plain = self.looked_at("night")
+        self.assertEqual(veiled[0], plain[0])
+        self.assertGreater(veiled[1], 2 * plain[1])
 
 
 class GenerationView(PageTest):

@@ -18,15 +18,29 @@ function load({ png }) {
   });
 }
 
+/** What covers a picture so that it shows: light over a dark one, dark over a light one. */
+function veilColour(image) {
+  const side = 16;
+  const canvas = /** @type {HTMLCanvasElement} */ (el('canvas', { width: side, height: side }));
+  const context = canvas.getContext('2d', { willReadFrequently: true });
+  context.drawImage(image, 0, 0, side, side);
+  const { data } = context.getImageData(0, 0, side, side);
+  let light = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    light += 0.2126 * data[i] + 0.7152 * data[i + 1] + 0.0722 * data[i + 2];
+  }
+  return light / (side * side) < 110 ? [160, 172, 248] : [10, 12, 24];
+}
+
 /** One pixel a patch, the more opaque the less it is looked at. @returns {HTMLCanvasElement} */
-function veil(rows, columns, weights, strength) {
+function veil(rows, columns, weights, strength, colour) {
   const canvas = /** @type {HTMLCanvasElement} */ (el('canvas', { width: columns, height: rows }));
   const context = canvas.getContext('2d');
   const image = context.createImageData(columns, rows);
   const most = Math.max(...weights, 1e-12);
   weights.forEach((weight, index) => {
     const share = Math.sqrt(Math.max(0, weight) / most);
-    image.data.set([10, 12, 24, Math.round(255 * strength * 0.86 * (1 - share))], 4 * index);
+    image.data.set([...colour, Math.round(255 * strength * 0.86 * (1 - share))], 4 * index);
   });
   context.putImageData(image, 0, 0);
   return canvas;
@@ -42,10 +56,11 @@ function lay(canvas, image, { rows, columns }, weights, strength, grid) {
   context.imageSmoothingEnabled = image.width > width;
   context.drawImage(image, 0, 0, width, height);
   context.imageSmoothingEnabled = false;
-  context.drawImage(veil(rows, columns, weights, strength), 0, 0, width, height);
+  const colour = veilColour(image);
+  context.drawImage(veil(rows, columns, weights, strength, colour), 0, 0, width, height);
   if (!grid) return;
   const [w, h] = [width / columns, height / rows];
-  context.strokeStyle = 'rgb(255 255 255 / 0.16)';
+  context.strokeStyle = 'rgb(128 128 128 / 0.3)';
   context.lineWidth = 1;
   context.beginPath();
   for (let i = 1; i < columns; ++i) {
