@@ -66,6 +66,20 @@ Points smoothed(const Points& points) {
   return out;
 }
 
+// No more points than there are pixels to see them: means of equal numbers of steps.
+Points thinned(const Points& points) {
+  const size_t most = static_cast<size_t>(kWidth), each = (points.size() + most - 1) / most;
+  if (each <= 1) return points;
+  Points out;
+  for (size_t i = 0; i < points.size(); i += each) {
+    const size_t end = std::min(points.size(), i + each);
+    double loss = 0;
+    for (size_t j = i; j < end; ++j) loss += points[j].second;
+    out.emplace_back(points[end - 1].first, loss / static_cast<double>(end - i));
+  }
+  return out;
+}
+
 std::string grid(const Axes& axes) {
   std::string out;
   const double rows = mark_distance(axes.high - axes.low);
@@ -85,15 +99,16 @@ std::string grid(const Axes& axes) {
 
 std::string loss_curve_svg(const std::string& title, const Points& training,
                            const Points& validation) {
-  const Axes axes = axes_for(training, validation);
+  const Points seen = thinned(training);
+  const Axes axes = axes_for(seen, validation);
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" "
       "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
       "<text x=\"{}\" y=\"24\" font-size=\"15\">{}</text>\n",
       kWidth, kHeight, kLeft, escaped(title));
   out += grid(axes);
-  out += line(axes, training, "stroke=\"#9ecae1\" stroke-width=\"1\"");
-  out += line(axes, smoothed(training), "stroke=\"#08519c\" stroke-width=\"2\"");
+  out += line(axes, seen, "stroke=\"#9ecae1\" stroke-width=\"1\"");
+  out += line(axes, smoothed(seen), "stroke=\"#08519c\" stroke-width=\"2\"");
   out += line(axes, validation, "stroke=\"#d95f02\" stroke-width=\"2\" stroke-dasharray=\"6 4\"");
   for (const auto& [step, loss] : validation)
     out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"#d95f02\"/>\n",

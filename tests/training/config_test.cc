@@ -78,5 +78,13 @@ TEST(LossCurve, IsDrawnForAnyNumberOfPoints) {
   }
 }
 
+TEST(LossCurve, OfALongRunHasNoMorePointsThanPixels) {
+  Points points;
+  for (int step = 1; step <= 100'000; ++step) points.emplace_back(step, step % 2 == 0 ? 3 : 1);
+  const std::string svg = loss_curve_svg("long", points, {});
+  EXPECT_LT(svg.size(), 30'000);                     // measured: 16,957
+  EXPECT_NE(svg.find("700.0,"), std::string::npos);  // up to the last step
+}
+
 }  // namespace
 }  // namespace glassformer
