@@ -1,5 +1,7 @@
 #include "ceilings.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -93,7 +95,19 @@ namespace {
 
 constexpr int kRuns = 7;
 constexpr double kRunSeconds = 0.02;
-constexpr int64_t kBufferFloats = int64_t{1} << 26;  // 256 MB, beyond the caches
+
+// Four times the last-level cache, so that what is read comes from memory: at least 256 MB, at most
+// a sixteenth of the memory. A power of two.
+int64_t buffer_floats() {
+  static const int64_t count = [] {
+    const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 0);
+    const int64_t memory = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    int64_t bytes = int64_t{1} << 28;
+    while (bytes < 4 * cache && 2 * bytes <= memory / 16) bytes *= 2;
+    return bytes / static_cast<int64_t>(sizeof(float));
+  }();
+  return count;
+}
 
 double seconds_of(FunctionRef<void()> body) {
   const auto start = std::chrono::steady_clock::now();
@@ -132,13 +146,13 @@ double memory_rate(MemoryLoop loop, int bytes, int threads) {
   constexpr int64_t kBlock = 4096;  // floats: pieces begin at page boundaries
   const double seconds = median_seconds([&] {
     parallel_workers(threads, [&](int worker, int workers) {
-      const int64_t blocks = kBufferFloats / kBlock;
+      const int64_t blocks = buffer_floats() / kBlock;
       const int64_t begin = blocks * worker / workers * kBlock;
       const int64_t end = blocks * (worker + 1) / workers * kBlock;
       loop(begin, end - begin);
     });
   });
-  return static_cast<double>(kBufferFloats) * bytes / seconds * 1e-9;
+  return static_cast<double>(buffer_floats()) * bytes / seconds * 1e-9;
 }
 
 Rate memory_rates(MemoryLoop loop, int bytes) {
@@ -146,12 +160,12 @@ Rate memory_rates(MemoryLoop loop, int bytes) {
 }
 
 struct Buffers {
-  hwy::AlignedFreeUniquePtr<float[]> x = hwy::AllocateAligned<float>(kBufferFloats);
-  hwy::AlignedFreeUniquePtr<float[]> y = hwy::AllocateAligned<float>(kBufferFloats);
+  hwy::AlignedFreeUniquePtr<float[]> x = hwy::AllocateAligned<float>(static_cast<size_t>(buffer_floats()));
+  hwy::AlignedFreeUniquePtr<float[]> y = hwy::AllocateAligned<float>(static_cast<size_t>(buffer_floats()));
 
   // Touches every page: untouched ones would all read the one page of zeros.
   Buffers() {
-    parallel_ranges(kBufferFloats, 1 << 20, [&](int64_t begin, int64_t end) {
+    parallel_ranges(buffer_floats(), 1 << 20, [&](int64_t begin, int64_t end) {
       std::fill(x.get() + begin, x.get() + end, 1.0F);
       std::fill(y.get() + begin, y.get() + end, 1.0F);
     });
@@ -197,9 +211,10 @@ double floor_seconds(const Floor& floor) {
                                                         : DotInstructions{};
   if (dot.loop != nullptr) loop = dot.loop;
   static constexpr int64_t kBlock = 4096;  // floats: pieces begin at page boundaries
-  // Round and round the buffers, for work may be larger than they are.
+  // As much memory as the work itself has, so that a cache keeps as much of both; round and round
+  // the buffers where they are smaller.
   const auto passes = [](int64_t bytes, int worker, int workers, MemoryLoop pass) {
-    const int64_t share = kBufferFloats / kBlock / workers * kBlock;
+    const int64_t share = buffer_floats() / kBlock / workers * kBlock;
     for (int64_t left = bytes / 4 / workers / kBlock * kBlock; left > 0; left -= share)
       pass(worker * share, std::min(left, share));
   };
