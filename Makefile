@@ -47,6 +47,7 @@ endif
 lint: deps ## format, ladder, sizes, docs and clang-tidy
 	@tools/check-format
 	@tools/check-ladder
+	@tools/check-names
 	@tools/check-sizes
 	@tools/check-docs
 	@$(call configure,release)

@@ -33,6 +33,8 @@ class LlamaCpp:
         params.n_threads = params.n_threads_batch = peer.THREADS
         if args["dtype"] == "float32":  # otherwise float16, its default
             params.type_k = params.type_v = llama_cpp.GGML_TYPE_F32
+            # Its fused attention rounds values to float16, whatever they are kept in.
+            params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
         self.context = llama_cpp.llama_init_from_model(model, params)
         if not self.context:
             raise RuntimeError("llama.cpp could not make a context")
