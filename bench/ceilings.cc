@@ -1,10 +1,9 @@
 #include "ceilings.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <unistd.h>
 #include <vector>
 
 #include "base/parallel.h"
@@ -160,8 +159,10 @@ Rate memory_rates(MemoryLoop loop, int bytes) {
 }
 
 struct Buffers {
-  hwy::AlignedFreeUniquePtr<float[]> x = hwy::AllocateAligned<float>(static_cast<size_t>(buffer_floats()));
-  hwy::AlignedFreeUniquePtr<float[]> y = hwy::AllocateAligned<float>(static_cast<size_t>(buffer_floats()));
+  hwy::AlignedFreeUniquePtr<float[]> x =
+      hwy::AllocateAligned<float>(static_cast<size_t>(buffer_floats()));
+  hwy::AlignedFreeUniquePtr<float[]> y =
+      hwy::AllocateAligned<float>(static_cast<size_t>(buffer_floats()));
 
   // Touches every page: untouched ones would all read the one page of zeros.
   Buffers() {

@@ -120,7 +120,8 @@ namespace {
 // ------------------------------------------------------------------------------------ engines
 // What differs between the vector tile and the tile unit: how a block of A and a panel of B are
 // brought into shape, and the kernel of one strip, whose sums are a tile of [kRows][kColumns]. The
-// tile after it is `next`; each strip brings its share of the next panel nearer.
+// tile after it is `next`; each strip brings its share of the next panel nearer. Where an engine
+// reads A in place, nothing is packed of it, and the strips are rows of A.
 
 template <class Value>
 struct PanelAhead {
@@ -176,10 +177,27 @@ struct F32Engine {
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const float* strip,
                                 const float* panel, float* sums, bool accumulate,
                                 const float* /*next*/, const PanelAhead<float>& ahead) {
-    const size_t from = ahead.strip * kc * tile::kAheadOfK;
-    const bool more = ahead.panel != nullptr && from < PanelSize(kc);
     tile::KernelForRows<true>(rows, kc, strip, kMr, panel, sums, kNr, columns, accumulate,
-                              more ? ahead.panel + from : nullptr);
+                              Ahead(kc, ahead));
+  }
+
+  // Rows of A that lie one after the other are read where they are, unless they are whole pages
+  // apart: those of a strip would meet in one set of the L1 cache.
+  static bool ReadsInPlace(const MatrixRef& a) {
+    constexpr int64_t kPageFloats = 4096 / sizeof(float);
+    return a.type == Type::kF32 && a.col_stride == 1 && a.row_stride % kPageFloats != 0;
+  }
+  static HWY_INLINE void KernelInPlace(size_t rows, size_t columns, size_t kc, const MatrixRef& a,
+                                       size_t i, size_t p, const float* panel, float* sums,
+                                       bool accumulate, const PanelAhead<float>& ahead) {
+    tile::KernelForRows<false>(rows, kc, static_cast<const float*>(offset(a, i, p)),
+                               static_cast<size_t>(a.row_stride), panel, sums, kNr, columns,
+                               accumulate, Ahead(kc, ahead));
+  }
+
+  static const float* Ahead(size_t kc, const PanelAhead<float>& ahead) {
+    const size_t from = ahead.strip * kc * tile::kAheadOfK;
+    return ahead.panel != nullptr && from < PanelSize(kc) ? ahead.panel + from : nullptr;
   }
 };
 
@@ -233,6 +251,10 @@ struct AmxEngine {
     }
     amx_strip_product(rows, columns, kc, strip, panel, sums, kAmxCols, accumulate, next);
   }
+
+  static constexpr bool ReadsInPlace(const MatrixRef& /*a*/) { return false; }
+  static void KernelInPlace(size_t, size_t, size_t, const MatrixRef&, size_t, size_t,
+                            const uint16_t*, float*, bool, const PanelAhead<uint16_t>&) {}
 };
 
 // ------------------------------------------------------------------------------------ driver
@@ -263,12 +285,14 @@ class Rectangle {
       // A is wanted again for the next columns; the memory a thread keeps has an end.
       const bool keep_a =
           step < columns_.size() && a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
-      Value* a = scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
+      const bool in_place = Engine::ReadsInPlace(q_.a);
+      Value* a = in_place ? nullptr
+                          : scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
       sums_ = scratch().sums.template get<float>(SumTiles(rows.size(), step) * kTile);
       for (size_t j = columns_.begin; j < columns_.end; j += step)
         for (size_t block = 0; block < blocks_.count; ++block) {
-          Value* a_block = a + (keep_a ? block * a_size : 0);
-          if (!keep_a || j == columns_.begin)
+          Value* a_block = in_place ? nullptr : a + (keep_a ? block * a_size : 0);
+          if (!in_place && (!keep_a || j == columns_.begin))
             Engine::PackA(q_.a, rows.begin, rows.size(), Start(block), Depth(block), a_block);
           RunBlock(block, rows, {j, std::min(columns_.end, j + step)}, a_block);
         }
@@ -350,8 +374,12 @@ class Rectangle {
         float* sums = sums_ + tile * kTile;
         if (tiles != 1) ++tile;
         const float* next = 0 < tile && tile < tiles ? sums_ + tile * kTile : nullptr;
-        Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, block != 0,
-                       next, ahead);
+        if (a == nullptr)
+          Engine::KernelInPlace(height, width, kc, q_.a, i, Start(block), panel, sums, block != 0,
+                                ahead);
+        else
+          Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, block != 0,
+                         next, ahead);
         if (last) FinishStrip(i, height, j, width, sums);
       }
     }
