@@ -1,5 +1,6 @@
 #include "base/mapped_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -43,12 +44,14 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
-void give_back_mapped_pages(const std::byte* data, size_t bytes) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + bytes) / page * page;
+void give_back_mapped_pages(std::byte* file, size_t file_bytes, size_t at, size_t bytes) {
+  // The system maps large parts of a file at once: reading a neighbour's first page may have
+  // brought back the end of what was given back before.
+  constexpr size_t kLargest = size_t{2} << 20;
+  const size_t begin = at < kLargest ? 0 : (at - kLargest) / kLargest * kLargest;
+  const size_t end = std::min(file_bytes, at + bytes + kLargest);
   // A hint: where it is not taken the pages merely stay.
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (begin < end) madvise(file + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace glassformer

@@ -21,7 +21,8 @@ class MappedFile {
   size_t bytes_ = 0;
 };
 
-// Lets the system take back the whole pages within a part of a mapped file.
-void give_back_mapped_pages(const std::byte* data, size_t bytes);
+// Lets the system take back the pages of a part of a mapped file, and those around it: what is
+// needed of them comes back from the file.
+void give_back_mapped_pages(std::byte* file, size_t file_bytes, size_t at, size_t bytes);
 
 }  // namespace glassformer

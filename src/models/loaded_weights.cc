@@ -112,8 +112,11 @@ Tensor LoadedWeights::get(const std::string& name, const Shape& shape, const Ini
       return dequantise(codes, options_.dtype.value_or(DType::kFloat32));
   const Tensor ours = stored(spelling, shape);
   const DType dtype = options_.dtype.value_or(ours.dtype());
-  if (dtype == ours.dtype() && options_.device == ours.device()) return ours;
-  const Tensor copy = to(cast(ours, dtype), options_.device);
+  const bool as_it_is = dtype == ours.dtype() && options_.device == ours.device();
+  // A vector is copied all the same: the system maps up to 2 MB around what is read of a file, and
+  // beside each of a model's hundred vectors lies a matrix that was packed and is done with.
+  if (as_it_is && shape.rank() > 1) return ours;
+  const Tensor copy = as_it_is ? clone(ours) : to(cast(ours, dtype), options_.device);
   give_back_pages(ours);
   return copy;
 }

@@ -22,7 +22,9 @@ void* allocate_host(size_t bytes) {
   if (bytes > SIZE_MAX - alignment) return nullptr;
   const size_t size = (bytes + alignment - 1) / alignment * alignment;
   void* data = std::aligned_alloc(alignment, size);
-  if (data != nullptr && alignment == kHugePage) madvise(data, size, MADV_HUGEPAGE);
+  // Whole ones: a last one that is used in part would be resident in full.
+  if (data != nullptr && alignment == kHugePage)
+    madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   return data;
 }
 void release_host(void* data, size_t /*bytes*/) noexcept { std::free(data); }

@@ -52,7 +52,7 @@ void Storage::copy_out(void* host, size_t at, size_t bytes) const {
 
 void Storage::give_back_pages(size_t at, size_t bytes) const {
   internal_check(at <= bytes_ && bytes <= bytes_ - at, "give_back_pages outside the storage");
-  if (mapped_) give_back_mapped_pages(data_ + at, bytes);
+  if (mapped_) give_back_mapped_pages(data_, bytes_, at, bytes);
 }
 
 void Storage::open() const {
