@@ -14,8 +14,9 @@ PEER = str(Path(__file__).with_name("peer_generation.py"))
 PEERS = {"decode": ("llama_cpp", "llama.cpp"), "translate": ("ctranslate2", "CTranslate2")}
 
 # The largest difference of two sides' logits over the largest one. In float32 it is rounding; the
-# others round weights, and numbers on their way, in ways of their own.
-ALLOWED = {"float32": 1e-3, "bfloat16": 5e-2, "int8": 0.2, "int4": 0.6}
+# others round weights, and numbers on their way, in ways of their own: of the random Llama our int8
+# is 0.11 from float32 and Q8_0 0.06, our int4 0.65 and Q4_0 0.73.
+ALLOWED = {"float32": 1e-3, "bfloat16": 5e-2, "int8": 0.2, "int4": 0.9}
 BYTES_OF_A_WEIGHT = {"float32": 4, "bfloat16": 2, "int8": 1, "int4": 0.5 + 2 / 32}
 
 
