@@ -36,30 +36,36 @@ bool ask_for_amx(unsigned unit) {
 bool ask_for_amx(unsigned) { return false; }
 #endif
 
-bool turned_off() {
-  const char* value = std::getenv("GLASSFORMER_AMX");
+bool turned_off(const char* variable) {
+  const char* value = std::getenv(variable);
   return value != nullptr && std::string_view(value) == "0";
 }
 
 }  // namespace
 
 bool amx_bf16_usable() {
-  static const bool usable = !turned_off() && ask_for_amx(1U << 22);
+  static const bool usable = !turned_off("GLASSFORMER_AMX") && ask_for_amx(1U << 22);
   return usable;
 }
 
 bool amx_int8_usable() {
-  static const bool usable = !turned_off() && ask_for_amx(1U << 25);
+  static const bool usable = !turned_off("GLASSFORMER_AMX") && ask_for_amx(1U << 25);
   return usable;
 }
 
 bool avx512_bf16_usable() {
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_cpu_init();  // constructors of other files may ask before its own has run
-  return __builtin_cpu_supports("avx512bf16") != 0;
+  static const bool usable =
+      !turned_off("GLASSFORMER_AVX512_BF16") && __builtin_cpu_supports("avx512bf16") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq");
+  return usable;
 #else
   return false;
 #endif
 }
+
+bool bf16_products_usable() { return amx_bf16_usable() || avx512_bf16_usable(); }
 
 }  // namespace glassformer

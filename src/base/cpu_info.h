@@ -8,7 +8,10 @@ namespace glassformer {
 bool amx_bf16_usable();
 // The same for those of signed bytes.
 bool amx_int8_usable();
-// True where vectors of float32 can be converted to bfloat16 in one instruction (AVX512-BF16).
+// True where vectors convert float32 to bfloat16, and multiply pairs of it, in one instruction
+// (AVX512-BF16). GLASSFORMER_AVX512_BF16=0 turns them off.
 bool avx512_bf16_usable();
+// True where bfloat16 is multiplied as it is, by either.
+bool bf16_products_usable();
 
 }  // namespace glassformer

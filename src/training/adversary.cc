@@ -3,8 +3,9 @@
 #include "base/check.h"
 #include "glassformer/autograd/no_grad.h"
 #include "glassformer/ops/arithmetic.h"
+#include "glassformer/ops/copy.h"
 #include "glassformer/ops/create.h"
-#include "glassformer/ops/update.h"
+#include "glassformer/ops/embedding.h"
 
 namespace glassformer {
 
@@ -15,20 +16,25 @@ ProbeWish Adversary::wish(const std::string& name) {
 Tensor Adversary::replace(const std::string& /*name*/, const Tensor& value) {
   if (!change_.defined()) {
     embedding_ = value.detach();
-    change_ = zeros_like(embedding_).set_requires_grad();
+    change_ = zeros({rows_, value.size(-1)}).set_requires_grad();
   }
-  return value + change_;
+  return value + cast(glassformer::embedding(change_, ids_), value.dtype());
 }
 
-Adversary::Norms Adversary::norms() const {
-  require<ValueError>(change_.defined() && change_.grad().defined(),
+const Tensor& Adversary::embedding() const {
+  require<ValueError>(embedding_.defined(),
                       "training: adversarial: expected a model with an embedding, found none");
-  return {sum_of_squares(embedding_), sum_of_squares(change_.grad())};
+  return embedding_;
+}
+
+Tensor Adversary::gradient() const {
+  embedding();
+  return change_.grad();
 }
 
 void Adversary::turn(double factor) {
   const NoGrad no_grad;
-  change_ = change_.grad() * factor;
+  change_ = gradient() * factor;
 }
 
 }  // namespace glassformer

@@ -11,6 +11,7 @@
 #include "glassformer/ops/backward.h"
 #include "glassformer/ops/copy.h"
 #include "glassformer/ops/create.h"
+#include "glassformer/ops/update.h"
 #include "training/adversary.h"
 #include "training/first_non_finite.h"
 
@@ -123,11 +124,28 @@ Loss Trainer::loss_of_batch(const Context& context) const {
   return loss_of_two(objective, output, learner_(last_batch_, context), last_batch_);
 }
 
-// share · ‖x‖ / ‖g‖ over the batches of all processes, each of which asks.
-double Trainer::adversarial_factor(double embedding, double gradient) {
-  embedding = exchange_.sum(embedding);
-  gradient = exchange_.sum(gradient);
-  return gradient > 0 ? options_.objective.adversarial * std::sqrt(embedding / gradient) : 0;
+// How many rows a table of all tokens of the batches of all processes has, each of which asks.
+int64_t Trainer::adversarial_rows() {
+  int64_t largest = 0;
+  if (const Tensor& ids = last_batch_.input.input_ids; ids.defined())
+    for (const int64_t id : ids.to_vector<int64_t>()) largest = std::max(largest, id);
+  int64_t rows = 1024;
+  while (exchange_.any(largest >= rows)) rows *= 2;
+  return rows;
+}
+
+// share · ‖x‖ / ‖g‖ over the batches of all processes, each of which asks. `gradient` becomes their
+// sum; it is not defined where a process has no examples.
+double Trainer::adversarial_factor(const Tensor& embedding, Tensor gradient, int64_t rows) {
+  const bool mine = gradient.defined();
+  const double width = exchange_.sum(mine ? static_cast<double>(gradient.size(1)) : 0);
+  const double owners = exchange_.sum(mine ? 1 : 0);
+  if (!mine) gradient = zeros({rows, std::llround(width / std::max(1.0, owners))});
+  exchange_.start_sum(gradient);
+  exchange_.wait();
+  const double length = exchange_.sum(mine ? sum_of_squares(embedding) : 0);
+  const double slope = sum_of_squares(gradient);
+  return slope > 0 ? options_.objective.adversarial * std::sqrt(length / slope) : 0;
 }
 
 // Gradients of one batch, added to those there are. `last`: of this step, and so exchanged.
@@ -139,12 +157,14 @@ Loss Trainer::learn_batch(bool last) {
     backward_of(loss.sum, last);
     return loss;
   }
-  Adversary adversary;
+  require<ValueError>(last_batch_.input.input_ids.defined(),
+                      "training: adversarial: expected a model of tokens, found none in the batch");
+  const int64_t rows = adversarial_rows();
+  Adversary adversary(last_batch_.input.input_ids, rows);
   context.probe = &adversary;
   const Loss plain = loss_of_batch(context);
   backward_of(plain.sum * 0.5, false);
-  const Adversary::Norms norms = adversary.norms();
-  adversary.turn(adversarial_factor(norms.embedding, norms.gradient));
+  adversary.turn(adversarial_factor(adversary.embedding(), adversary.gradient(), rows));
   const Loss moved = loss_of(objective, learner_(last_batch_, context), last_batch_);
   backward_of(moved.sum * 0.5, last);
   return {(plain.sum.detach() + moved.sum.detach()) * 0.5, plain.count};
@@ -166,7 +186,7 @@ Trainer::StepSums Trainer::forward_and_backward() {
       sums.targets += loss.count;
       sums.tokens += last_batch_.tokens;
     } else if (options_.objective.adversarial > 0) {
-      adversarial_factor(0, 0);
+      adversarial_factor({}, {}, adversarial_rows());
     }
     if (uneven) exchange_gradients();
   }

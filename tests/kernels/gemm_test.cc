@@ -15,7 +15,7 @@
 #include "base/cpu_info.h"
 #include "base/parallel.h"
 #include "glassformer/base/threads.h"
-#include "kernels/cpu/amx.h"
+#include "kernels/cpu/bf16_tile.h"
 
 namespace glassformer::cpu {
 namespace {
@@ -490,10 +490,11 @@ TEST_P(GemmTest, BatchesAreProductsOneByOne) {
       }
 }
 
-// ------------------------------------------------------------------------------------ tile unit
+// ------------------------------------------------------------------------------------ bfloat16 as
+// it is
 
-TEST(AmxTest, PacksF32AsRoundedBf16) {
-  if (!amx_bf16_usable()) GTEST_SKIP() << "no tile unit";
+TEST(Bf16TileTest, PacksF32AsRoundedBf16) {
+  if (!bf16_products_usable()) GTEST_SKIP() << "bfloat16 is not multiplied as it is";
   for (const auto& [k, n] : {std::array<int64_t, 2>{64, 64}, {33, 5}, {100, 70}, {1, 1}})
     for (const Layout layout : kLayouts) {
       Matrix wide = Matrix(k, n, Type::kF32, layout).randomize(8);
@@ -502,35 +503,35 @@ TEST(AmxTest, PacksF32AsRoundedBf16) {
       for (int64_t p = 0; p < k; ++p)
         for (int64_t j = 0; j < n; ++j) narrow.set(p, j, wide.get(p, j));
       const auto rows = static_cast<size_t>(k), columns = static_cast<size_t>(n);
-      std::vector<uint16_t> from_wide(amx_packed_size(rows, columns)), from_narrow = from_wide;
+      std::vector<uint16_t> from_wide(bf16_packed_size(rows, columns)), from_narrow = from_wide;
       const MatrixRef w = wide.ref(), s = narrow.ref();
-      amx_pack_panels(static_cast<const float*>(w.data), w.row_stride, w.col_stride, rows, columns,
-                      from_wide.data());
-      amx_pack_panels(static_cast<const uint16_t*>(s.data), s.row_stride, s.col_stride, rows,
-                      columns, from_narrow.data());
+      bf16_pack_panels(static_cast<const float*>(w.data), w.row_stride, w.col_stride, rows, columns,
+                       from_wide.data());
+      bf16_pack_panels(static_cast<const uint16_t*>(s.data), s.row_stride, s.col_stride, rows,
+                       columns, from_narrow.data());
       EXPECT_EQ(from_wide, from_narrow);
     }
 }
 
-TEST(AmxTest, AccumulatesOntoC) {
-  if (!amx_bf16_usable()) GTEST_SKIP() << "no tile unit";
+TEST(Bf16TileTest, AccumulatesOntoC) {
+  if (!bf16_products_usable()) GTEST_SKIP() << "bfloat16 is not multiplied as it is";
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{40, 40, 40}, {1, 33, 64}, {17, 31, 5}}) {
     Case problem(m, n, k, Type::kBf16, Type::kBf16);
     problem.add_accumulate();
     const auto rows = static_cast<size_t>(m), columns = static_cast<size_t>(n);
     const auto depth = static_cast<size_t>(k);
-    std::vector<uint16_t> panels(amx_packed_size(depth, columns));
+    std::vector<uint16_t> panels(bf16_packed_size(depth, columns));
     const MatrixRef b = problem.b.ref();
-    amx_pack_panels(static_cast<const uint16_t*>(b.data), b.row_stride, b.col_stride, depth,
-                    columns, panels.data());
+    bf16_pack_panels(static_cast<const uint16_t*>(b.data), b.row_stride, b.col_stride, depth,
+                     columns, panels.data());
     Case::Result result{problem.c, problem.pre_activation};
-    const AmxScope outer;
+    const Bf16Scope outer;
     {
-      const AmxScope inner;
-      amx_tile_product(rows, columns, depth, static_cast<const uint16_t*>(problem.a.data()),
-                       static_cast<size_t>(problem.a.pitch()), panels.data(),
-                       static_cast<float*>(result.c.data()), static_cast<size_t>(result.c.pitch()),
-                       true);
+      const Bf16Scope inner;
+      bf16_tile_product(rows, columns, depth, static_cast<const uint16_t*>(problem.a.data()),
+                        static_cast<size_t>(problem.a.pitch()), panels.data(),
+                        static_cast<float*>(result.c.data()), static_cast<size_t>(result.c.pitch()),
+                        true);
     }
     problem.expect_right(result);
   }

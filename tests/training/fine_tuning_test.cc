@@ -98,25 +98,26 @@ TEST(RDrop, RefusesTargetsThatAreNoClasses) {
       "expected targets that are classes, found numbers");
 }
 
-TEST(Adversary, MovesTheEmbeddingAlongTheGradient) {
-  // The loss Σ slope · x has the gradient `slope` whatever x is.
-  const Tensor x = from_vector(std::vector<double>{3, 0, 0, 4}, {2, 2});
-  const Tensor slope = from_vector(std::vector<double>{1, 0, 0, -2}, {2, 2});
-  Adversary adversary;
+TEST(Adversary, MovesATokenAlikeWhereverItStands) {
+  // The loss Σ slope · x has the gradient `slope` whatever x is. Token 4 stands in two places.
+  const Tensor ids = from_vector(std::vector<int64_t>{4, 1, 4}, {3});
+  const Tensor x = from_vector(std::vector<float>{3, 0, 0, 4, 1, 1}, {3, 2});
+  const Tensor slope = from_vector(std::vector<float>{1, 0, 0, -2, 3, 0}, {3, 2});
+  Adversary adversary(ids, 5);
   const Tensor first = adversary.replace("embedding", x);
-  EXPECT_EQ(first.to_vector<double>(), x.to_vector<double>());
+  EXPECT_EQ(first.to_vector<float>(), x.to_vector<float>());
   backward(sum(first * slope));
-  const Adversary::Norms norms = adversary.norms();
-  EXPECT_EQ(norms.embedding, 25);
-  EXPECT_EQ(norms.gradient, 5);
+  EXPECT_EQ(sum_of_squares(adversary.embedding()), 27);
+  const std::vector<float> gradient = {0, 0, 0, -2, 0, 0, 0, 0, 4, 0};
+  EXPECT_EQ(adversary.gradient().to_vector<float>(), gradient);
   adversary.turn(0.5);
-  const std::vector<double> moved = {3.5, 0, 0, 3};
-  EXPECT_EQ(adversary.replace("embedding", x).to_vector<double>(), moved);
+  const std::vector<float> moved = {5, 0, 0, 3, 3, 1};
+  EXPECT_EQ(adversary.replace("embedding", x).to_vector<float>(), moved);
 }
 
 TEST(Adversary, IsForModelsWithAnEmbedding) {
-  Adversary adversary;
-  testing::expect_throws<ValueError>([&] { adversary.norms(); },
+  Adversary adversary(from_vector(std::vector<int64_t>{0}, {1}), 1);
+  testing::expect_throws<ValueError>([&] { adversary.gradient(); },
                                      "adversarial: expected a model with an embedding");
   EXPECT_EQ(adversary.wish("decoder.0.norm_1").kind, ProbeWish::Kind::kNothing);
   EXPECT_EQ(adversary.wish("embedding").kind, ProbeWish::Kind::kReplace);

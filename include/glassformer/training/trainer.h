@@ -82,7 +82,8 @@ class Trainer {
   };
   StepSums forward_and_backward();
   Loss learn_batch(bool last);
-  double adversarial_factor(double embedding, double gradient);
+  int64_t adversarial_rows();
+  double adversarial_factor(const Tensor& embedding, Tensor gradient, int64_t rows);
   Loss loss_of_batch(const Context& context) const;
   void backward_of(const Tensor& loss, bool last);
   void exchange_gradients();

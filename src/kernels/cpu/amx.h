@@ -1,29 +1,13 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
-// bfloat16 × bfloat16 → f32 on the tile unit (AMX). bfloat16 travels as its raw bits.
-//
-// Call nothing here unless amx_bf16_usable() (base/cpu_info.h). On other systems than x86-64 Linux
-// the functions exist and throw InternalError.
-//
-// Reproducibility: an element of C is one chain of products over k in ascending order, started from
-// the old C when accumulating. Its bits depend on its row of A and its column of B, never on m, n
-// or where a tile begins. The unit itself rounds to nearest even and reads subnormals as zero.
+#include "kernels/cpu/bf16_strip.h"
+
+// The tile unit (AMX). Call nothing here unless amx_bf16_usable() (base/cpu_info.h). On other
+// systems than x86-64 Linux the functions exist and throw InternalError.
 
 namespace glassformer::cpu {
-
-constexpr size_t kAmxRows = 32;   // rows of A a register tile takes
-constexpr size_t kAmxCols = 32;   // columns of a panel of B
-constexpr size_t kAmxDepth = 32;  // k is padded to a multiple of this
-
-constexpr size_t amx_padded_k(size_t k) { return (k + kAmxDepth - 1) / kAmxDepth * kAmxDepth; }
-
-// bfloat16 values that amx_pack_panels writes for a K×N matrix.
-constexpr size_t amx_packed_size(size_t k, size_t n) {
-  return (n + kAmxCols - 1) / kAmxCols * kAmxCols * amx_padded_k(k);
-}
 
 // LDTILECFG's operand, palette 1: bytes a row and rows of each tile.
 struct alignas(64) AmxTileConfig {
@@ -34,9 +18,8 @@ struct alignas(64) AmxTileConfig {
   uint8_t rows[16] = {};
 };
 
-// Holds the tile unit for the calling thread; needed around amx_tile_product. Nests at the cost of
-// a counter; the outermost scope gives the unit back, so that other code's context switches stay
-// cheap.
+// Holds the unit for the calling thread; needed around products. Nests at the cost of a counter;
+// the outermost scope gives the unit back, so that other code's context switches stay cheap.
 class AmxScope {
  public:
   AmxScope();
@@ -45,36 +28,6 @@ class AmxScope {
   AmxScope& operator=(const AmxScope&) = delete;
 };
 
-// Packs B, K×N with element (p, j) at src[p·row_stride + j·col_stride], into panels of 32 columns
-// with pairs of k side by side: dst[panel][padded k / 2][32][2], zeros in the padding of k and n.
-// f32 is rounded to nearest even. Fast where either stride is 1. dst wants 64-byte alignment.
-void amx_pack_panels(const uint16_t* src, int64_t row_stride, int64_t col_stride, size_t k,
-                     size_t n, uint16_t* dst);
-void amx_pack_panels(const float* src, int64_t row_stride, int64_t col_stride, size_t k, size_t n,
-                     uint16_t* dst);
-
-// Packs A, M×K with element (i, p) at src[i·row_stride + p·col_stride], into strips of 32 rows in
-// the order the tiles are loaded:
-// dst[strip][padded k / 32][32 rows][32], amx_packed_strips_size(m, k) values, for
-// amx_strip_product. Fast where either stride is 1.
-constexpr size_t amx_packed_strips_size(size_t m, size_t k) {
-  return (m + kAmxRows - 1) / kAmxRows * kAmxRows * amx_padded_k(k);
-}
-void amx_pack_strips(const uint16_t* src, int64_t row_stride, int64_t col_stride, size_t m,
-                     size_t k, uint16_t* dst);
-
-// C (+)= A · B for one strip of at most 32 rows and one panel of at most 32 columns, both packed:
-// the fastest form, for 32 rows with a pitch come from L2 at three quarters of the speed.
-// `next`, unless null, is a 32 × 32 block of sums that will be accumulated onto next: the unit
-// waits for stores that miss the L1 cache, so it is brought there meanwhile (a tenth of the time).
-void amx_strip_product(size_t rows, size_t columns, size_t k, const uint16_t* a_strip,
-                       const uint16_t* b_panel, float* c, size_t ldc, bool accumulate,
-                       const float* next);
-
-// C (+)= A · B for C[m × n] f32 with pitch ldc, A[m × k] with pitch lda, and B as amx_pack_panels
-// leaves it. k needs no padding in A: its ragged end goes through a small buffer. Writes nothing
-// outside [m) × [n). k = 0 gives zeros (or leaves C when accumulating).
-void amx_tile_product(size_t m, size_t n, size_t k, const uint16_t* a, size_t lda,
-                      const uint16_t* b_panels, float* c, size_t ldc, bool accumulate);
+void amx_bf16_product(const Bf16Strip& x);
 
 }  // namespace glassformer::cpu

@@ -19,7 +19,7 @@
 
 #include "kernels/access.h"
 #include "kernels/attention.h"
-#include "kernels/cpu/amx.h"
+#include "kernels/cpu/bf16_tile.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/philox-inl.h"
 #include "kernels/cpu/row-inl.h"
@@ -126,50 +126,50 @@ struct Float32Panels {
 
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
 
-struct AmxPanels {
+struct Bf16Panels {
   using Element = hwy::bfloat16_t;
-  using Scope = AmxScope;
-  static constexpr int64_t kCols = kAmxCols;
+  using Scope = Bf16Scope;
+  static constexpr int64_t kCols = kBf16Cols;
 
-  static size_t PanelSize(size_t size) { return amx_packed_size(size, kCols); }
+  static size_t PanelSize(size_t size) { return bf16_packed_size(size, kCols); }
   static void PackQueries(const Element* q, int64_t stride, size_t rows, size_t size,
                           Element* panel) {
-    amx_pack_panels(Bits(q), 1, stride, size, rows, Bits(panel));
+    bf16_pack_panels(Bits(q), 1, stride, size, rows, Bits(panel));
   }
 
   static void Scores(size_t keys, size_t size, const Element* k, size_t ld, const Element* panel,
                      float* s) {
-    amx_tile_product(keys, kCols, size, Bits(k), ld, Bits(panel), s, kCols, /*accumulate=*/false);
+    bf16_tile_product(keys, kCols, size, Bits(k), ld, Bits(panel), s, kCols, /*accumulate=*/false);
   }
 
   // The unit takes values as rows of Vᵀ.
   static constexpr bool kPacksValues = true;
   static size_t ValuesSize(size_t keys, size_t value_size) {
-    return amx_packed_strips_size(value_size, keys);
+    return bf16_packed_strips_size(value_size, keys);
   }
   static size_t ValuesPitch(size_t keys, size_t /*value_size*/) {
-    return kAmxRows * amx_padded_k(keys);
+    return kBf16Rows * bf16_padded_k(keys);
   }
   static void PackValues(const Element* v, int64_t stride, int64_t keys, int64_t value_size,
                          Element* dst) {
-    amx_pack_strips(Bits(v), 1, stride, static_cast<size_t>(value_size), static_cast<size_t>(keys),
-                    Bits(dst));
+    bf16_pack_strips(Bits(v), 1, stride, static_cast<size_t>(value_size), static_cast<size_t>(keys),
+                     Bits(dst));
   }
 
   static void AddValues(size_t value_size, size_t keys, const Element* v, size_t strip,
                         const float* w, Element* spare, float* c) {
     NarrowPairs(keys, w, Bits(spare));
-    for (size_t i = 0; i < value_size; i += kAmxRows, v += strip)
-      amx_strip_product(std::min(kAmxRows, value_size - i), kCols, keys, Bits(v), Bits(spare),
-                        c + i * kCols, kCols, /*accumulate=*/true, nullptr);
+    for (size_t i = 0; i < value_size; i += kBf16Rows, v += strip)
+      bf16_strip_product(std::min(kBf16Rows, value_size - i), kCols, keys, Bits(v), Bits(spare),
+                         c + i * kCols, kCols, /*accumulate=*/true, nullptr);
   }
 
   // Four panels of 32 queries make a product deep enough to be worth loading its sums. The panels
   // follow each other at [panel][keys][kCols] and become rows of bfloat16.
   static constexpr int64_t kFactorPanels = 4;
-  static size_t FactorSize(size_t queries, size_t n) { return amx_packed_size(queries, n); }
+  static size_t FactorSize(size_t queries, size_t n) { return bf16_packed_size(queries, n); }
   static void PackFactor(const Element* b, int64_t stride, size_t queries, size_t n, Element* dst) {
-    amx_pack_panels(Bits(b), stride, 1, queries, n, Bits(dst));
+    bf16_pack_panels(Bits(b), stride, 1, queries, n, Bits(dst));
   }
   static const Element* Factor(size_t keys, size_t panels, const float* w, Element* spare) {
     const hn::ScalableTag<uint32_t> du;
@@ -186,8 +186,8 @@ struct AmxPanels {
   }
   static void AddFactor(size_t keys, size_t n, size_t queries, const Element* w, const Element* b,
                         float* c) {
-    amx_tile_product(keys, n, queries, Bits(w), kFactorPanels * kCols, Bits(b), c, n,
-                     /*accumulate=*/true);
+    bf16_tile_product(keys, n, queries, Bits(w), kFactorPanels * kCols, Bits(b), c, n,
+                      /*accumulate=*/true);
   }
 
  private:
@@ -210,7 +210,7 @@ struct AmxPanels {
       for (size_t v = 0; v < kCols; v += kLanes)
         hn::Store(hn::OrAnd(hn::ShiftRight<16>(rounded(j, v)), rounded(j + 1, v), upper), du,
                   to + v);
-    for (; j < amx_padded_k(keys); j += 2, to += kCols)
+    for (; j < bf16_padded_k(keys); j += 2, to += kCols)
       for (size_t v = 0; v < kCols; v += kLanes)
         hn::Store(j < keys ? hn::ShiftRight<16>(rounded(j, v)) : hn::Zero(du), du, to + v);
   }

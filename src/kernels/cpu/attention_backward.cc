@@ -354,8 +354,8 @@ void AttentionBackward(const Tensor& query, const AttentionInputs& in, const Att
   if (query.dtype() == DType::kFloat32)
     return Backward<Float32Panels<kWide>, float>(query, in, g, params, tasks, runs, jobs);
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-  if (amx_bf16_usable())
-    return Backward<AmxPanels, hwy::bfloat16_t>(query, in, g, params, tasks, runs, jobs);
+  if (bf16_products_usable())
+    return Backward<Bf16Panels, hwy::bfloat16_t>(query, in, g, params, tasks, runs, jobs);
 #endif
   Backward<Float32Panels<kWide>, hwy::bfloat16_t>(query, in, g, params, tasks, runs, jobs);
 }

@@ -314,7 +314,8 @@ void Attention(const Tensor& query, const AttentionInputs& in, const Tensor& out
     return Forward<Float32Panels<kWide>, float>(query, in, out, lse, params);
   }
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-  if (amx_bf16_usable()) return Forward<AmxPanels, hwy::bfloat16_t>(query, in, out, lse, params);
+  if (bf16_products_usable())
+    return Forward<Bf16Panels, hwy::bfloat16_t>(query, in, out, lse, params);
 #endif
   if (few) return Forward<Float32Panels<kNarrow>, hwy::bfloat16_t>(query, in, out, lse, params);
   Forward<Float32Panels<kWide>, hwy::bfloat16_t>(query, in, out, lse, params);

@@ -18,7 +18,7 @@
 #include "base/parallel.h"
 #include "glassformer/base/threads.h"
 #include "glassformer/tensor/storage.h"
-#include "kernels/cpu/amx.h"
+#include "kernels/cpu/bf16_tile.h"
 #include "kernels/cpu/quantised.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -118,10 +118,10 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // ------------------------------------------------------------------------------------ engines
-// What differs between the vector tile and the tile unit: how a block of A and a panel of B are
-// brought into shape, and the kernel of one strip, whose sums are a tile of [kRows][kColumns]. The
-// tile after it is `next`; each strip brings its share of the next panel nearer. Where an engine
-// reads A in place, nothing is packed of it, and the strips are rows of A.
+// What differs between the products of float32 and of bfloat16: how a block of A and a panel of B
+// are brought into shape, and the kernel of one strip, whose sums are a tile of [kRows][kColumns].
+// The tile after it is `next`; each strip brings its share of the next panel nearer. Where an
+// engine reads A in place, nothing is packed of it, and the strips are rows of A.
 
 template <class Value>
 struct PanelAhead {
@@ -201,41 +201,41 @@ struct F32Engine {
   }
 };
 
-struct AmxEngine {
+struct Bf16Engine {
   using Value = uint16_t;
-  static constexpr size_t kRows = kAmxRows, kColumns = kAmxCols;
+  static constexpr size_t kRows = kBf16Rows, kColumns = kBf16Cols;
   // A panel and a strip, 16 KB each, fit the L1 cache together; at twice that the unit waits.
-  static constexpr size_t kBlockK = 256, kUnitK = kAmxDepth;
+  static constexpr size_t kBlockK = 256, kUnitK = kBf16Depth;
 
-  static size_t Strips(size_t rows) { return div_up(rows, kAmxRows); }
-  static size_t StripStart(size_t s, size_t rows) { return std::min(s * kAmxRows, rows); }
-  static size_t StripSize(size_t kc) { return amx_padded_k(kc) * kAmxRows; }
-  static size_t ASize(size_t rows, size_t kc) { return amx_packed_strips_size(rows, kc); }
-  static size_t PanelSize(size_t kc) { return amx_padded_k(kc) * kAmxCols; }
+  static size_t Strips(size_t rows) { return div_up(rows, kBf16Rows); }
+  static size_t StripStart(size_t s, size_t rows) { return std::min(s * kBf16Rows, rows); }
+  static size_t StripSize(size_t kc) { return bf16_padded_k(kc) * kBf16Rows; }
+  static size_t ASize(size_t rows, size_t kc) { return bf16_packed_strips_size(rows, kc); }
+  static size_t PanelSize(size_t kc) { return bf16_padded_k(kc) * kBf16Cols; }
 
   static void PackA(const MatrixRef& a, size_t i, size_t rows, size_t p, size_t kc, uint16_t* to) {
-    amx_pack_strips(static_cast<const uint16_t*>(offset(a, i, p)), a.row_stride, a.col_stride, rows,
-                    kc, to);
+    bf16_pack_strips(static_cast<const uint16_t*>(offset(a, i, p)), a.row_stride, a.col_stride,
+                     rows, kc, to);
   }
 
   static void PackPanel(const Product& q, size_t p, size_t kc, size_t j, size_t columns,
                         uint16_t* to) {
     if (q.codes != nullptr) return ExpandPanel(*q.codes, p, kc, j, to);
     const MatrixRef& b = q.b;
-    amx_pack_panels(static_cast<const uint16_t*>(offset(b, p, j)), b.row_stride, b.col_stride, kc,
-                    columns, to);
+    bf16_pack_panels(static_cast<const uint16_t*>(offset(b, p, j)), b.row_stride, b.col_stride, kc,
+                     columns, to);
   }
 
   static void ExpandPanel(const CodePanels& w, size_t p, size_t kc, size_t j, uint16_t* to) {
-    static_assert(kAmxCols == kCodeColumns && kAmxDepth == kCodeDepth);
+    static_assert(kBf16Cols == kCodeColumns && kBf16Depth == kCodeDepth);
     const uint8_t* panel = w.panel(j / kCodeColumns);
     codes::VisitFormat(w.format, [&](auto format) HWY_ATTR {
       HWY_ALIGN float group[kCodeDepth * kCodeColumns];
       for (size_t g = 0; g < div_up(kc, kCodeDepth); ++g) {
         codes::ExpandGroup<format>(panel, p / kCodeDepth + g, 0, codes::kVectorsOfPanel, group,
                                    kCodeColumns);
-        amx_pack_panels(group, kCodeColumns, 1, kCodeDepth, kCodeColumns,
-                        to + g * kCodeDepth * kCodeColumns);
+        bf16_pack_panels(group, kCodeColumns, 1, kCodeDepth, kCodeColumns,
+                         to + g * kCodeDepth * kCodeColumns);
       }
     });
   }
@@ -249,7 +249,7 @@ struct AmxEngine {
       for (size_t line = lines.begin; line < lines.end; ++line)
         __builtin_prefetch(ahead.panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
     }
-    amx_strip_product(rows, columns, kc, strip, panel, sums, kAmxCols, accumulate, next);
+    bf16_strip_product(rows, columns, kc, strip, panel, sums, kBf16Cols, accumulate, next);
   }
 
   static constexpr bool ReadsInPlace(const MatrixRef& /*a*/) { return false; }
@@ -272,7 +272,11 @@ class Rectangle {
   using Value = typename Engine::Value;
 
   Rectangle(const Product& product, Range rows, Range columns)
-      : q_(product), rows_(rows), columns_(columns), blocks_(BlocksOf<Engine>(product)) {}
+      : q_(product),
+        rows_(rows),
+        columns_(columns),
+        blocks_(BlocksOf<Engine>(product)),
+        in_place_(Engine::ReadsInPlace(product.a)) {}
 
   void Run() {
     WidenBias();
@@ -285,14 +289,13 @@ class Rectangle {
       // A is wanted again for the next columns; the memory a thread keeps has an end.
       const bool keep_a =
           step < columns_.size() && a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
-      const bool in_place = Engine::ReadsInPlace(q_.a);
-      Value* a = in_place ? nullptr
-                          : scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
+      Value* a = in_place_ ? nullptr
+                           : scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
       sums_ = scratch().sums.template get<float>(SumTiles(rows.size(), step) * kTile);
       for (size_t j = columns_.begin; j < columns_.end; j += step)
         for (size_t block = 0; block < blocks_.count; ++block) {
-          Value* a_block = in_place ? nullptr : a + (keep_a ? block * a_size : 0);
-          if (!in_place && (!keep_a || j == columns_.begin))
+          Value* a_block = in_place_ ? nullptr : a + (keep_a ? block * a_size : 0);
+          if (!in_place_ && (!keep_a || j == columns_.begin))
             Engine::PackA(q_.a, rows.begin, rows.size(), Start(block), Depth(block), a_block);
           RunBlock(block, rows, {j, std::min(columns_.end, j + step)}, a_block);
         }
@@ -374,7 +377,7 @@ class Rectangle {
         float* sums = sums_ + tile * kTile;
         if (tiles != 1) ++tile;
         const float* next = 0 < tile && tile < tiles ? sums_ + tile * kTile : nullptr;
-        if (a == nullptr)
+        if (in_place_)
           Engine::KernelInPlace(height, width, kc, q_.a, i, Start(block), panel, sums, block != 0,
                                 ahead);
         else
@@ -414,6 +417,7 @@ class Rectangle {
   const Product& q_;
   const Range rows_, columns_;
   const KBlocks blocks_;
+  const bool in_place_;          // A is read where it is
   float* sums_ = nullptr;        // tile by tile
   const float* bias_ = nullptr;  // of columns_, widened
 };
@@ -421,9 +425,9 @@ class Rectangle {
 void MultiplyF32(const Product& product, Range rows, Range columns) {
   Rectangle<F32Engine>(product, rows, columns).Run();
 }
-void MultiplyAmx(const Product& product, Range rows, Range columns) {
-  const AmxScope amx;
-  Rectangle<AmxEngine>(product, rows, columns).Run();
+void MultiplyBf16(const Product& product, Range rows, Range columns) {
+  const Bf16Scope scope;
+  Rectangle<Bf16Engine>(product, rows, columns).Run();
 }
 
 // Every block of k of panel `index` of B, to its place among the others.
@@ -443,8 +447,8 @@ void PackAllOf(const Product& product, size_t index, void* panels) {
 void PackF32(const Product& product, size_t index, void* panels) {
   PackAllOf<F32Engine>(product, index, panels);
 }
-void PackAmx(const Product& product, size_t index, void* panels) {
-  PackAllOf<AmxEngine>(product, index, panels);
+void PackBf16(const Product& product, size_t index, void* panels) {
+  PackAllOf<Bf16Engine>(product, index, panels);
 }
 
 size_t PanelWidth() { return kNr; }
@@ -459,9 +463,9 @@ namespace glassformer::cpu {
 namespace {
 
 HWY_EXPORT(MultiplyF32);
-HWY_EXPORT(MultiplyAmx);
+HWY_EXPORT(MultiplyBf16);
 HWY_EXPORT(PackF32);
-HWY_EXPORT(PackAmx);
+HWY_EXPORT(PackBf16);
 HWY_EXPORT(PanelWidth);
 
 // How many threads share the rows and the columns of C.
@@ -471,10 +475,10 @@ struct Grid {
 
 // The grid with the least time for its slowest thread, by the costs measured on one machine, in
 // nanoseconds an element. Only their proportions matter.
-Grid choose_grid(const Product& q, bool amx, size_t threads, size_t panel_width) {
-  const double multiply = amx ? 0.001 : 0.01;
-  const double load_a = amx ? 0.1 : 0.2;
-  const double load_b = q.panels != nullptr ? (amx ? 0.05 : 0.1) : (amx ? 0.15 : 0.3);
+Grid choose_grid(const Product& q, bool bf16, size_t threads, size_t panel_width) {
+  const double multiply = !bf16 ? 0.01 : amx_bf16_usable() ? 0.001 : 0.005;
+  const double load_a = bf16 ? 0.1 : 0.2;
+  const double load_b = q.panels != nullptr ? (bf16 ? 0.05 : 0.1) : (bf16 ? 0.15 : 0.3);
   Grid best{1, 1};
   double best_cost = 0;
   for (size_t rows = 1; rows <= threads; ++rows) {
@@ -492,25 +496,26 @@ Grid choose_grid(const Product& q, bool amx, size_t threads, size_t panel_width)
 
 // All threads, or this one alone for less than some 20 µs of its work: a team of another size than
 // the last would make the runtime end threads and start new ones.
-int wanted_threads(const Product& q, bool amx) {
+int wanted_threads(const Product& q, bool bf16) {
   const double flops =
       2.0 * static_cast<double>(q.m) * static_cast<double>(q.n) * static_cast<double>(q.k);
-  const double bytes = static_cast<double>(q.n) * static_cast<double>(q.k) * (amx ? 2 : 4);
-  const bool worthwhile = flops > (amx ? 3e7 : 3e6) || bytes > 2e5;
+  const double bytes = static_cast<double>(q.n) * static_cast<double>(q.k) * (bf16 ? 2 : 4);
+  const double enough = !bf16 ? 3e6 : amx_bf16_usable() ? 3e7 : 6e6;
+  const bool worthwhile = flops > enough || bytes > 2e5;
   return worthwhile ? num_threads() : 1;
 }
 
 // The panels of a whole B.
-void pack_panels(const Product& q, bool amx, size_t count, void* panels) {
-  const auto pack = amx ? HWY_DYNAMIC_DISPATCH(PackAmx) : HWY_DYNAMIC_DISPATCH(PackF32);
+void pack_panels(const Product& q, bool bf16, size_t count, void* panels) {
+  const auto pack = bf16 ? HWY_DYNAMIC_DISPATCH(PackBf16) : HWY_DYNAMIC_DISPATCH(PackF32);
   parallel_ranges(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) pack(q, static_cast<size_t>(i), panels);
   });
 }
 
-size_t panels_bytes(const Product& q, bool amx, size_t width) {
+size_t panels_bytes(const Product& q, bool bf16, size_t width) {
   const size_t columns = round_up(q.n, width);
-  return amx ? columns * amx_padded_k(q.k) * sizeof(uint16_t) : columns * q.k * sizeof(float);
+  return bf16 ? columns * bf16_padded_k(q.k) * sizeof(uint16_t) : columns * q.k * sizeof(float);
 }
 
 // With more rows than this several blocks of A pass over the same B, which is then packed once for
@@ -518,18 +523,19 @@ size_t panels_bytes(const Product& q, bool amx, size_t width) {
 constexpr size_t kRowsToPackFor = 1024;
 constexpr size_t kMostPanelBytes = size_t{64} << 20;
 
-void run(Product q, bool amx) {
+void run(Product q, bool bf16) {
   if (q.m == 0 || q.n == 0) return;
-  const auto multiply = amx ? HWY_DYNAMIC_DISPATCH(MultiplyAmx) : HWY_DYNAMIC_DISPATCH(MultiplyF32);
-  const size_t width = amx ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
-  const size_t bytes = panels_bytes(q, amx, width);
+  const auto multiply =
+      bf16 ? HWY_DYNAMIC_DISPATCH(MultiplyBf16) : HWY_DYNAMIC_DISPATCH(MultiplyF32);
+  const size_t width = bf16 ? kBf16Cols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
+  const size_t bytes = panels_bytes(q, bf16, width);
   if (q.panels == nullptr && q.m > kRowsToPackFor && bytes <= kMostPanelBytes) {
     void* panels = scratch().panels.get<char>(bytes);
-    pack_panels(q, amx, div_up(q.n, width), panels);
+    pack_panels(q, bf16, div_up(q.n, width), panels);
     q.panels = panels;
   }
-  parallel_workers(wanted_threads(q, amx), [&](int worker, int workers) {
-    const Grid grid = choose_grid(q, amx, static_cast<size_t>(workers), width);
+  parallel_workers(wanted_threads(q, bf16), [&](int worker, int workers) {
+    const Grid grid = choose_grid(q, bf16, static_cast<size_t>(workers), width);
     const size_t index = static_cast<size_t>(worker);
     if (index >= grid.rows * grid.columns) return;
     const Range rows = part(index / grid.columns, grid.rows, q.m);
@@ -562,12 +568,12 @@ PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type) {
   packed.k_ = k;
   packed.n_ = n;
   packed.type_ = type;
-  packed.amx_ = type == Type::kBf16 && amx_bf16_usable();
-  packed.width_ = packed.amx_ ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
-  packed.bytes_ = panels_bytes(q, packed.amx_, packed.width_);
+  packed.bf16_ = type == Type::kBf16 && bf16_products_usable();
+  packed.width_ = packed.bf16_ ? kBf16Cols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
+  packed.bytes_ = panels_bytes(q, packed.bf16_, packed.width_);
   // From the allocator of tensors: large blocks lie on huge pages.
   const std::shared_ptr<Storage> storage = Storage::allocate(Device::kCpu, packed.bytes_);
-  pack_panels(q, packed.amx_, div_up(q.n, packed.width_), storage->data());
+  pack_panels(q, packed.bf16_, div_up(q.n, packed.width_), storage->data());
   packed.storage_ = std::shared_ptr<void>(storage, storage->data());
   return packed;
 }
@@ -576,18 +582,18 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& 
           const GemmOutput& out) {
   Product q = make_product(m, n, k, a, out);
   q.b = b;
-  run(q, a.type == Type::kBf16 && b.type == Type::kBf16 && amx_bf16_usable());
+  run(q, a.type == Type::kBf16 && b.type == Type::kBf16 && bf16_products_usable());
 }
 
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const PackedB& b,
           const GemmOutput& out) {
   internal_check(b.k_ == k && b.n_ == n, "gemm: the packed matrix has another shape");
   internal_check(b.type_ == a.type, "gemm: the packed matrix has another type");
-  const size_t width = b.amx_ ? kAmxCols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
+  const size_t width = b.bf16_ ? kBf16Cols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
   internal_check(b.width_ == width, "gemm: the matrix was packed for another processor");
   Product q = make_product(m, n, k, a, out);
   q.panels = b.storage_.get();
-  run(q, b.amx_);
+  run(q, b.bf16_);
 }
 
 void expanded_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* const> parts,
@@ -597,7 +603,7 @@ void expanded_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* co
     const auto n = static_cast<int64_t>(part->n);
     Product q = make_product(m, n, static_cast<int64_t>(part->k), a, out.from_column(column));
     q.codes = part;
-    run(q, a.type == Type::kBf16 && amx_bf16_usable());
+    run(q, a.type == Type::kBf16 && bf16_products_usable());
     column += n;
   }
 }

@@ -8,9 +8,9 @@
 
 // C = A · B on the CPU, with what usually follows it done while the result is still in cache.
 //
-// f32 runs on the vector tile of tile-inl.h. bfloat16 × bfloat16 runs on the tile unit (amx.h)
-// where there is one: exact products, f32 sums, subnormals read as zero. Mixed operands, and
-// bfloat16 elsewhere, are widened to f32.
+// f32 runs on the vector tile of tile-inl.h, bfloat16 × bfloat16 on what multiplies it as it is
+// (bf16_tile.h): exact products, f32 sums, subnormals read as zero. Mixed operands, and bfloat16 on
+// other processors, are widened to f32.
 //
 // Reproducibility: k is cut into blocks that depend on k alone; an element is the sum of its blocks
 // in order. On one processor its bits depend on its row of A and its column of B, never on m, n,
@@ -48,8 +48,8 @@ struct GemmOutput {
   GemmOutput from_column(int64_t j) const;
 };
 
-// B [k × n] rearranged for the kernels of this processor: for the tile unit as bfloat16, else as
-// f32 (twice the size of a bfloat16 B). Cheap to copy: the storage is shared.
+// B [k × n] rearranged for the kernels of this processor. Where bfloat16 is not multiplied as it
+// is, it becomes f32, twice its size. Cheap to copy: the storage is shared.
 class PackedB {
  public:
   PackedB() = default;
@@ -67,8 +67,8 @@ class PackedB {
   size_t bytes_ = 0;
   int64_t k_ = 0, n_ = 0;
   Type type_ = Type::kF32;
-  bool amx_ = false;  // bfloat16 panels for the tile unit, else f32 panels
-  size_t width_ = 0;  // columns of a panel
+  bool bf16_ = false;  // panels of bfloat16, else of f32
+  size_t width_ = 0;   // columns of a panel
 };
 
 // For an A of `type`: that of B, or f32, to which a bfloat16 B is widened.

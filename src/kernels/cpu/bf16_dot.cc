@@ -1,0 +1,114 @@
+#include "kernels/cpu/bf16_dot.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+#define GLASSFORMER_DOT_TARGET \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+
+namespace glassformer::cpu {
+namespace {
+
+constexpr size_t kColumns = 32, kDepth = 32;       // of a panel and a block
+constexpr size_t kPanelBlock = kDepth * kColumns;  // values of a panel per block of k
+constexpr size_t kMostRows = 12;  // with two vectors of sums each, two of B and one of A
+
+// A pair of k in all lanes.
+GLASSFORMER_DOT_TARGET inline __m512bh pair(const uint16_t* a) {
+  int32_t bits;
+  __builtin_memcpy(&bits, a, sizeof(bits));
+  return (__m512bh)_mm512_set1_epi32(bits);
+}
+
+// The first `count` of 16 columns, of which there may be more or none.
+__mmask16 first_columns(size_t count) {
+  return count < 16 ? static_cast<__mmask16>((1U << count) - 1) : __mmask16{0xFFFF};
+}
+
+// Rows first .. first + kRows of a strip. kPitch: what is known of a_pitch, or 0.
+template <size_t kRows, size_t kPitch>
+GLASSFORMER_DOT_TARGET void multiply_rows(const Bf16Strip& x, size_t first) {
+  const __mmask16 left = first_columns(x.columns);
+  const __mmask16 right = first_columns(x.columns - std::min<size_t>(x.columns, 16));
+  float* c = x.c + first * x.ldc;
+  __m512 sum[kRows][2];
+#pragma GCC unroll 12
+  for (size_t r = 0; r < kRows; ++r) {
+    sum[r][0] = x.accumulate ? _mm512_maskz_loadu_ps(left, c + r * x.ldc) : _mm512_setzero_ps();
+    sum[r][1] =
+        x.accumulate ? _mm512_maskz_loadu_ps(right, c + r * x.ldc + 16) : _mm512_setzero_ps();
+  }
+  const auto add_block = [&](const uint16_t* a, size_t pitch, const uint16_t* b)
+      GLASSFORMER_DOT_TARGET __attribute__((always_inline)) {
+#pragma GCC unroll 4
+    for (size_t p = 0; p < kDepth; p += 2, b += 2 * kColumns) {
+      const auto low = (__m512bh)_mm512_loadu_si512(b);
+      const auto high = (__m512bh)_mm512_loadu_si512(b + kColumns);
+#pragma GCC unroll 12
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m512bh of_a = pair(a + r * pitch + p);
+        sum[r][0] = _mm512_dpbf16_ps(sum[r][0], of_a, low);
+        sum[r][1] = _mm512_dpbf16_ps(sum[r][1], of_a, high);
+      }
+    }
+  };
+  const size_t pitch = kPitch != 0 ? kPitch : x.a_pitch;
+  const size_t whole = x.blocks - (x.a_end != nullptr ? 1 : 0);
+  for (size_t block = 0; block < whole; ++block)
+    add_block(x.a + first * pitch + block * x.a_step, pitch, x.b + block * kPanelBlock);
+  if (x.a_end != nullptr) add_block(x.a_end + first * kDepth, kDepth, x.b + whole * kPanelBlock);
+#pragma GCC unroll 12
+  for (size_t r = 0; r < kRows; ++r) {
+    if (x.columns == kColumns) {  // a store with a mask takes longer
+      _mm512_storeu_ps(c + r * x.ldc, sum[r][0]);
+      _mm512_storeu_ps(c + r * x.ldc + 16, sum[r][1]);
+    } else {
+      _mm512_mask_storeu_ps(c + r * x.ldc, left, sum[r][0]);
+      _mm512_mask_storeu_ps(c + r * x.ldc + 16, right, sum[r][1]);
+    }
+  }
+}
+
+template <size_t kRows, size_t kPitch>
+void multiply_at_most(const Bf16Strip& x, size_t first, size_t rows) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return multiply_at_most<kRows - 1, kPitch>(x, first, rows);
+  }
+  multiply_rows<kRows, kPitch>(x, first);
+}
+
+template <size_t kPitch>
+void multiply(const Bf16Strip& x) {
+  const size_t parts = (x.rows + kMostRows - 1) / kMostRows;
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t first = part * x.rows / parts, end = (part + 1) * x.rows / parts;
+    multiply_at_most<kMostRows, kPitch>(x, first, end - first);
+  }
+}
+
+}  // namespace
+
+void dot_bf16_product(const Bf16Strip& x) {
+  x.a_pitch == kDepth ? multiply<kDepth>(x) : multiply<0>(x);
+}
+
+}  // namespace glassformer::cpu
+
+#undef GLASSFORMER_DOT_TARGET
+
+#else  // avx512_bf16_usable() is false and nobody calls this
+
+namespace glassformer::cpu {
+
+void dot_bf16_product(const Bf16Strip&) {
+  throw InternalError("AVX512-BF16 called where it does not exist");
+}
+
+}  // namespace glassformer::cpu
+
+#endif
