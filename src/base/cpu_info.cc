@@ -66,6 +66,15 @@ bool avx512_bf16_usable() {
 #endif
 }
 
+bool prefetch_helps_streams() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return false;
+#endif
+}
+
 bool bf16_products_usable() { return amx_bf16_usable() || avx512_bf16_usable(); }
 
 }  // namespace glassformer

@@ -81,7 +81,7 @@ HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
     // Two groups of k are a block of the strip.
     const int8_t* rows = x.codes + (g / 2 * kStripRows + first) * kBlockDepth + g % 2 * kCodeDepth;
     // Panels follow each other: what comes after this one is wanted next.
-    for (size_t line = 0; line < kChannel.codes; line += 64)
+    for (size_t line = 0; streams_want_prefetch && line < kChannel.codes; line += 64)
       hwy::Prefetch(group + kBytesAhead + line);
     HWY_UNROLL(4)
     for (size_t pair = 0; pair < 4; ++pair) {

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "base/cpu_info.h"
 #include "glassformer/base/threads.h"
 #include "kernels/cpu/quantised.h"
 
 // How threads share the panels of a quantised product.
 
 namespace glassformer::cpu {
+
+// Kernels ask for every group of k.
+inline const bool streams_want_prefetch = prefetch_helps_streams();
 
 // All threads, or this one alone for less than some 20 µs of its work.
 inline int wanted_threads(int64_t m, std::span<const CodePanels* const> parts) {

@@ -34,7 +34,8 @@ constexpr size_t kStrip = ActivationGroup::kRows;
 struct PanelWork {
   const CodePanels* weight;
   size_t begin, end;
-  const ActivationGroup* x;  // strip by strip, each of weight->groups()
+  const void*
+      x;  // ActivationGroups, strip by strip, each of weight->groups(); ActivationRows of one
   size_t rows;
   GemmOutput out;  // from the first column of the part
   bool tiles;      // on the tile unit
@@ -67,9 +68,9 @@ using codes::FourCodes;
 constexpr size_t kBytesAhead = 4096;  // a few rounds of memory's latency
 
 // sums[kRows][32] of rows `first`.. of a strip and one panel.
-template <CodeFormat kFormat, size_t kRows>
+template <CodeFormat kFormat, size_t kRows, class Activations>
 HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
-                              const ActivationGroup* HWY_RESTRICT x, size_t first,
+                              const Activations* HWY_RESTRICT x, size_t first,
                               float* HWY_RESTRICT sums) {
   constexpr CodeLayout kLayout = layout_of(kFormat);
   // Steps that change after 16 of k end the integer sum there.
@@ -80,10 +81,11 @@ HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
   for (size_t r = 0; r < kRows; ++r)
     for (size_t v = 0; v < kVectorsOfPanel; ++v) acc[r][v] = hn::Zero(df);
   for (size_t g = 0; g < groups; ++g) {
-    const ActivationGroup& a = x[g];
+    const Activations& a = x[g];
     const uint8_t* group = panel + kLayout.group(g);
     // Panels follow each other: what comes after this one is wanted next.
-    for (size_t line = 0; line < kLayout.codes + kLayout.scales; line += 64)
+    for (size_t line = 0; streams_want_prefetch && line < kLayout.codes + kLayout.scales;
+         line += 64)
       hwy::Prefetch(group + kBytesAhead + line);
     for (size_t part = 0; part < kParts; ++part) {
       VI dot[kRows][kVectorsOfPanel];
@@ -189,15 +191,15 @@ SignedPanel SignCodes(const uint8_t* panel, size_t groups) {
 // Rows [first, end) of one panel on the tile unit. Blocks of k, so that a block of the panel and
 // the strip that meets it both lie in the L1 cache; the sums wait in L2.
 template <CodeFormat kFormat, class T>
-void RunPanelOnTiles(const PanelWork& work, const uint8_t* panel, size_t first, size_t end,
-                     size_t j) {
+void RunPanelOnTiles(const PanelWork& work, const ActivationGroup* strips, const uint8_t* panel,
+                     size_t first, size_t end, size_t j) {
   constexpr size_t kBlock = 16, kSums = kStrip * kCodeColumns;
   const size_t groups = work.weight->groups();
   const SignedPanel codes = SignCodes<kFormat>(panel, groups);
   auto* sums = thread_scratch<float>(Scratch::kQuantisedSums, (end - first) * kCodeColumns + kSums);
   for (size_t g = 0; g < groups; g += kBlock)
     for (size_t row = first; row < end; row += kStrip)
-      amx_int8_strip(work.x + row / kStrip * groups + g, std::min(kBlock, groups - g),
+      amx_int8_strip(strips + row / kStrip * groups + g, std::min(kBlock, groups - g),
                      codes.from_group(g), sums + (row - first) * kCodeColumns, g != 0);
   for (size_t row = first; row < end; row += kStrip)
     FinishPanel<T>(work.out, work.weight->n, row, std::min(kStrip, end - row), j,
@@ -212,17 +214,26 @@ void RunPanels(const PanelWork& work) {
   const size_t block =
       std::max<size_t>(kActivationBytes / std::max<size_t>(strip_bytes, 1), 1) * kStrip;
   HWY_ALIGN float sums[kStrip * kCodeColumns];
+  if (work.rows == 1) {
+    const auto* x = static_cast<const ActivationRow*>(work.x);
+    for (size_t p = work.begin; p < work.end; ++p) {
+      RowsProduct<kFormat, 1>(work.weight->panel(p), groups, x, 0, sums);
+      FinishPanel<T>(work.out, work.weight->n, 0, 1, p * kCodeColumns, sums);
+    }
+    return;
+  }
+  const auto* strips = static_cast<const ActivationGroup*>(work.x);
   for (size_t first = 0; first < work.rows; first += block)
     for (size_t p = work.begin; p < work.end; ++p) {
       const uint8_t* panel = work.weight->panel(p);
       const size_t end = std::min(work.rows, first + block), j = p * kCodeColumns;
       if (work.tiles) {
-        RunPanelOnTiles<kFormat, T>(work, panel, first, end, j);
+        RunPanelOnTiles<kFormat, T>(work, strips, panel, first, end, j);
         continue;
       }
       for (size_t row = first; row < end; row += kStrip) {
         const size_t rows = std::min(kStrip, end - row);
-        StripProduct<kFormat>(panel, groups, work.x + row / kStrip * groups, rows, sums);
+        StripProduct<kFormat>(panel, groups, strips + row / kStrip * groups, rows, sums);
         FinishPanel<T>(work.out, work.weight->n, row, rows, j, sums);
       }
     }
@@ -241,11 +252,12 @@ void MultiplyPanels(const PanelWork& work) {
 // ------------------------------------------------------------------------------------ activations
 
 // Row `row` of a strip from k numbers.
-template <class T>
-void QuantiseRow(const T* from, size_t k, size_t row, ActivationGroup* to) {
+template <class T, class Activations>
+void QuantiseRow(const T* from, size_t k, size_t row, Activations* to) {
   constexpr size_t kVectors = kCodeDepth / kVector;
   const DF df;
-  const DI di;
+  const hn::Rebind<int8_t, DF> d8;
+  const VI limit = hn::Set(DI(), 127);
   for (size_t first = 0; first < k; first += kCodeDepth, ++to) {
     VF x[kVectors];
     VF most = hn::Zero(df), nan = hn::Zero(df);
@@ -262,21 +274,25 @@ void QuantiseRow(const T* from, size_t k, size_t row, ActivationGroup* to) {
     const float scale = largest / 127.0f + poison;
     const VF inverse = hn::Set(df, largest > 0.0f ? 127.0f / largest : 0.0f);
     int32_t sums[2] = {0, 0};
-    for (size_t v = 0; v < kVectors; ++v) {
-      const VI q = hn::NearestInt(hn::Mul(x[v], inverse));
-      HWY_ALIGN int32_t lanes[kVector];
-      hn::Store(q, di, lanes);
-      for (size_t i = 0; i < kVector; ++i) {
-        const auto code = static_cast<int8_t>(std::clamp(lanes[i], -127, 127));
-        to->codes[row][v * kVector + i] = code;
-        sums[(v * kVector + i) / 16] += code;
+    for (size_t half = 0; half < 2; ++half) {
+      VI sum = hn::Zero(DI());
+      for (size_t v = half * kVectors / 2; v < (half + 1) * kVectors / 2; ++v) {
+        const VI q =
+            hn::Max(hn::Min(hn::NearestInt(hn::Mul(x[v], inverse)), limit), hn::Neg(limit));
+        sum = hn::Add(sum, q);
+        hn::StoreU(hn::DemoteTo(d8, q), d8, to->codes[row] + v * kVector);
       }
+      sums[half] = hn::GetLane(hn::SumOfLanes(DI(), sum));
     }
     to->sums[0][row] = sums[0];
     to->sums[1][row] = sums[1];
     to->scales[row] = scale;
     to->total[row] = scale * static_cast<float>(sums[0] + sums[1]);
   }
+}
+
+void QuantiseOneRow(const MatrixRef& a, size_t k, ActivationRow* to) {
+  ForRowsOf(a, 0, 1, [&](const auto* x, size_t r) HWY_ATTR { QuantiseRow(x, k, r, to); });
 }
 
 void QuantiseStrip(const MatrixRef& a, size_t first, size_t rows, size_t k, bool fill,
@@ -296,6 +312,7 @@ namespace glassformer::cpu {
 namespace {
 
 HWY_EXPORT(MultiplyPanels);
+HWY_EXPORT(QuantiseOneRow);
 HWY_EXPORT(QuantiseStrip);
 
 bool on_tiles(int64_t m, std::span<const CodePanels* const> parts) {
@@ -314,14 +331,22 @@ void quantised_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* c
   const auto rows = static_cast<size_t>(m);
   const size_t strips = (rows + kStrip - 1) / kStrip;
   const bool tiles = on_tiles(m, parts);
-  auto* x = thread_scratch<ActivationGroup>(Scratch::kQuantisedRows, strips * groups + 1);
-  const auto quantise = HWY_DYNAMIC_DISPATCH(QuantiseStrip);
-  parallel_ranges(static_cast<int64_t>(strips), static_cast<int64_t>(16384 / (k * kStrip) + 1),
-                  [&](int64_t begin, int64_t end) {
-                    for (auto s = static_cast<size_t>(begin); s < static_cast<size_t>(end); ++s)
-                      quantise(a, s * kStrip, std::min(kStrip, rows - s * kStrip), k, tiles,
-                               x + s * groups);
-                  });
+  void* x = nullptr;
+  if (rows == 1) {
+    auto* row = thread_scratch<ActivationRow>(Scratch::kQuantisedRows, groups + 1);
+    HWY_DYNAMIC_DISPATCH(QuantiseOneRow)(a, k, row);
+    x = row;
+  } else {
+    auto* strip = thread_scratch<ActivationGroup>(Scratch::kQuantisedRows, strips * groups + 1);
+    const auto quantise = HWY_DYNAMIC_DISPATCH(QuantiseStrip);
+    parallel_ranges(static_cast<int64_t>(strips), static_cast<int64_t>(16384 / (k * kStrip) + 1),
+                    [&](int64_t begin, int64_t end) {
+                      for (auto s = static_cast<size_t>(begin); s < static_cast<size_t>(end); ++s)
+                        quantise(a, s * kStrip, std::min(kStrip, rows - s * kStrip), k, tiles,
+                                 strip + s * groups);
+                    });
+    x = strip;
+  }
   const auto multiply = HWY_DYNAMIC_DISPATCH(MultiplyPanels);
   parallel_workers(wanted_threads(m, parts), [&](int worker, int workers) {
     std::optional<AmxInt8Scope> unit;

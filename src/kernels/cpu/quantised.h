@@ -53,14 +53,19 @@ struct CodePanels {
 
 CodePanels pack_codes(const QuantisedTensor& weight);
 
-// A group of 16 rows of A. Rows that do not exist are zeros.
-struct alignas(64) ActivationGroup {
-  static constexpr size_t kRows = 16;
+// A group of some rows of A.
+template <size_t kRowsOfStrip>
+struct alignas(16) ActivationRows {
+  static constexpr size_t kRows = kRowsOfStrip;
   int8_t codes[kRows][kCodeDepth];
   int32_t sums[2][kRows];  // of the first and the last 16 codes
   float scales[kRows];
   float total[kRows];  // scale · sum of all 32 codes
 };
+// Rows that do not exist are zeros. A row alone has groups of its own, which leave the L1 cache to
+// the weights.
+using ActivationGroup = ActivationRows<16>;
+using ActivationRow = ActivationRows<1>;
 
 // A is [m × k], rows contiguous. The results of `parts`, none of them kChannel8, stand next to each
 // other in C.
