@@ -97,6 +97,17 @@ class Training(unittest.TestCase):
             for a, b in zip(one, several):
                 self.assertAlmostEqual(a, b, delta=2e-5 * a)  # measured: 7.6e-8
 
+    def test_adversarial_moves_are_those_of_one_process(self):
+        self.write({**CONFIG, "adversarial": 0.05, "batch": {"size": 3}, "steps": 10})
+        self.assertEqual(self.train("--output", "one").returncode, 0)
+        ended = self.train("--output", "four", launcher=(  # one of which has no examples
+            "mpirun", "-n", "4", "--allow-run-as-root", "--oversubscribe"), OMP_NUM_THREADS="1")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        one, four = self.losses("one"), self.losses("four")
+        self.assertEqual(len(one), len(four))
+        for a, b in zip(one, four):
+            self.assertAlmostEqual(a, b, delta=2e-5 * a)
+
     def test_a_resume_may_use_another_number_of_processes(self):
         self.assertEqual(self.train("--output", "one").returncode, 0)
         self.assertEqual(self.train("--output", "both", "--steps", "30").returncode, 0)
