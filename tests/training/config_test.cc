@@ -53,6 +53,11 @@ TEST(TrainConfig, RejectsWhatItDoesNotKnow) {
   expect_throws<FileError>([&] { with("/optimiser", Json::object()); }, "optimizer");
   expect_throws<ValueError>([&] { with("/task", "translation"); }, "sequence_to_sequence");
   expect_throws<ValueError>([&] { with("/precision", "float8"); }, "bfloat16");
+  Json lora = kSmall;
+  lora["lora"] = {{"rank", 4}};
+  lora["precision"] = "bfloat16";
+  expect_throws<ValueError>([&] { parse_train_config(lora, "a.json", "."); },
+                            "expected float32 with lora, found bfloat16");
   expect_throws<FileError>([&] { with("/steps", -1); }, "steps");
   expect_throws<ValueError>([&] { with("/average", Json{{"last", 2}, {"ema", 0.9}}); }, "both");
 }
