@@ -53,6 +53,16 @@ class Training(unittest.TestCase):
         lines = (self.folder / run / "log.jsonl").read_text().splitlines()
         return [line["loss"] for line in map(json.loads, lines) if "loss" in line]
 
+    def train_on(self, ranks, *more):
+        return self.train(*more, launcher=("mpirun", "-n", str(ranks), "--allow-run-as-root",
+                                           "--oversubscribe"), OMP_NUM_THREADS="1")
+
+    def expect_the_curve_of_one(self, run):
+        one, several = self.losses("one"), self.losses(run)
+        self.assertEqual(len(one), len(several))
+        for a, b in zip(one, several):
+            self.assertAlmostEqual(a, b, delta=2e-5 * a)  # measured: 7.6e-8
+
     def test_killed_at_any_instant_it_goes_on_as_if_nothing_had_been(self):
         self.assertEqual(self.train("--output", "whole").returncode, 0)
         draw = random.Random(2)
@@ -88,36 +98,23 @@ class Training(unittest.TestCase):
         self.assertEqual(self.train("--output", "one").returncode, 0)
         for ranks, more in ((2, ()), (4, ()), (2, ("--optimizer.shard", "true"))):
             run = f"ranks-{ranks}-{len(more)}"
-            ended = self.train("--output", run, *more, launcher=(
-                "mpirun", "-n", str(ranks), "--allow-run-as-root", "--oversubscribe"),
-                OMP_NUM_THREADS="1")
+            ended = self.train_on(ranks, "--output", run, *more)
             self.assertEqual(ended.returncode, 0, ended.stderr)
-            one, several = self.losses("one"), self.losses(run)
-            self.assertEqual(len(one), len(several))
-            for a, b in zip(one, several):
-                self.assertAlmostEqual(a, b, delta=2e-5 * a)  # measured: 7.6e-8
+            self.expect_the_curve_of_one(run)
 
     def test_adversarial_moves_are_those_of_one_process(self):
         self.write({**CONFIG, "adversarial": 0.05, "batch": {"size": 3}, "steps": 10})
         self.assertEqual(self.train("--output", "one").returncode, 0)
-        ended = self.train("--output", "four", launcher=(  # one of which has no examples
-            "mpirun", "-n", "4", "--allow-run-as-root", "--oversubscribe"), OMP_NUM_THREADS="1")
+        ended = self.train_on(4, "--output", "four")  # one of which has no examples
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        one, four = self.losses("one"), self.losses("four")
-        self.assertEqual(len(one), len(four))
-        for a, b in zip(one, four):
-            self.assertAlmostEqual(a, b, delta=2e-5 * a)
+        self.expect_the_curve_of_one("four")
 
     def test_a_resume_may_use_another_number_of_processes(self):
         self.assertEqual(self.train("--output", "one").returncode, 0)
         self.assertEqual(self.train("--output", "both", "--steps", "30").returncode, 0)
-        ended = self.train("--output", "both", "--resume", launcher=(
-            "mpirun", "-n", "2", "--allow-run-as-root", "--oversubscribe"), OMP_NUM_THREADS="1")
+        ended = self.train_on(2, "--output", "both", "--resume")
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        one, both = self.losses("one"), self.losses("both")
-        self.assertEqual(len(one), len(both))
-        for a, b in zip(one, both):
-            self.assertAlmostEqual(a, b, delta=2e-5 * a)
+        self.expect_the_curve_of_one("both")
 
     def test_says_what_is_wrong(self):
         for change, part in (({"optimizer": {"lrr": 1}}, "'lr'"), ({"task": "x"}, "causal_lm"),

@@ -16,9 +16,6 @@
 namespace glassformer::cpu {
 namespace {
 
-constexpr size_t kRows = 32, kColumns = 32, kDepth = 32;  // of a strip, a panel and a block
-constexpr size_t kPanelBlock = kDepth * kColumns;         // values of a panel per block of k
-
 // ------------------------------------------------------------------------------------ tile state
 
 struct ThreadTiles {
@@ -101,38 +98,39 @@ constexpr size_t kBlocksAhead = 4;  // 8 KB of B
 
 template <bool kTwoHigh>
 GLASSFORMER_AMX_TARGET void multiply(const Bf16Strip& x) {
-  alignas(64) float edge[kRows * kColumns];
-  const bool narrow = x.columns < kColumns;
+  alignas(64) float edge[kBf16Rows * kBf16Cols];
+  const bool narrow = x.columns < kBf16Cols;
   for (size_t i = 0; narrow && x.accumulate && i < x.rows; ++i) {
-    memcpy(edge + i * kColumns, x.c + i * x.ldc, x.columns * sizeof(float));
-    std::fill_n(edge + i * kColumns + x.columns, kColumns - x.columns, 0.0f);
+    memcpy(edge + i * kBf16Cols, x.c + i * x.ldc, x.columns * sizeof(float));
+    std::fill_n(edge + i * kBf16Cols + x.columns, kBf16Cols - x.columns, 0.0f);
   }
   char* to = reinterpret_cast<char*>(narrow ? edge : x.c);
-  const size_t to_pitch = (narrow ? kColumns : x.ldc) * sizeof(float);
+  const size_t to_pitch = (narrow ? kBf16Cols : x.ldc) * sizeof(float);
   asm volatile("" ::: "memory");  // what was written above is read by tile loads
   if (x.accumulate)
     load_tile<kTwoHigh>(to, to_pitch);
   else
     zero_tile<kTwoHigh>();
-  constexpr size_t kNextLines = kRows * kColumns / 16;
+  constexpr size_t kNextLines = kBf16Rows * kBf16Cols / 16;
   size_t line = x.next != nullptr ? 0 : kNextLines;
   const size_t whole = x.blocks - (x.a_end != nullptr ? 1 : 0);
   for (size_t block = 0; block < whole; ++block) {
-    step<kTwoHigh>(x.a + block * x.a_step, x.a_pitch * sizeof(uint16_t), x.b + block * kPanelBlock);
+    step<kTwoHigh>(x.a + block * x.a_step, x.a_pitch * sizeof(uint16_t),
+                   x.b + block * kBf16PanelBlock);
     // Few rows take B at the speed of memory, and tile loads do not fetch ahead far enough.
     if constexpr (!kTwoHigh)
-      for (size_t ahead = 0; ahead < kPanelBlock; ahead += 32)
+      for (size_t ahead = 0; ahead < kBf16PanelBlock; ahead += 32)
         _mm_prefetch(
-            reinterpret_cast<const char*>(x.b + (block + kBlocksAhead) * kPanelBlock + ahead),
+            reinterpret_cast<const char*>(x.b + (block + kBlocksAhead) * kBf16PanelBlock + ahead),
             _MM_HINT_T0);
     for (const size_t end = std::min(kNextLines, line + 8); line < end; ++line)
       _mm_prefetch(reinterpret_cast<const char*>(x.next + 16 * line), _MM_HINT_T0);
   }
   if (x.a_end != nullptr)
-    step<kTwoHigh>(x.a_end, kDepth * sizeof(uint16_t), x.b + whole * kPanelBlock);
+    step<kTwoHigh>(x.a_end, kBf16Depth * sizeof(uint16_t), x.b + whole * kBf16PanelBlock);
   store_tile<kTwoHigh>(to, to_pitch);
   for (size_t i = 0; narrow && i < x.rows; ++i)
-    memcpy(x.c + i * x.ldc, edge + i * kColumns, x.columns * sizeof(float));
+    memcpy(x.c + i * x.ldc, edge + i * kBf16Cols, x.columns * sizeof(float));
 }
 
 }  // namespace

@@ -14,8 +14,6 @@
 namespace glassformer::cpu {
 namespace {
 
-constexpr size_t kColumns = 32, kDepth = 32;       // of a panel and a block
-constexpr size_t kPanelBlock = kDepth * kColumns;  // values of a panel per block of k
 constexpr size_t kMostRows = 12;  // with two vectors of sums each, two of B and one of A
 
 // A pair of k in all lanes.
@@ -46,9 +44,9 @@ GLASSFORMER_DOT_TARGET void multiply_rows(const Bf16Strip& x, size_t first) {
   const auto add_block = [&](const uint16_t* a, size_t pitch, const uint16_t* b)
       GLASSFORMER_DOT_TARGET __attribute__((always_inline)) {
 #pragma GCC unroll 4
-    for (size_t p = 0; p < kDepth; p += 2, b += 2 * kColumns) {
+    for (size_t p = 0; p < kBf16Depth; p += 2, b += 2 * kBf16Cols) {
       const auto low = (__m512bh)_mm512_loadu_si512(b);
-      const auto high = (__m512bh)_mm512_loadu_si512(b + kColumns);
+      const auto high = (__m512bh)_mm512_loadu_si512(b + kBf16Cols);
 #pragma GCC unroll 12
       for (size_t r = 0; r < kRows; ++r) {
         const __m512bh of_a = pair(a + r * pitch + p);
@@ -60,11 +58,12 @@ GLASSFORMER_DOT_TARGET void multiply_rows(const Bf16Strip& x, size_t first) {
   const size_t pitch = kPitch != 0 ? kPitch : x.a_pitch;
   const size_t whole = x.blocks - (x.a_end != nullptr ? 1 : 0);
   for (size_t block = 0; block < whole; ++block)
-    add_block(x.a + first * pitch + block * x.a_step, pitch, x.b + block * kPanelBlock);
-  if (x.a_end != nullptr) add_block(x.a_end + first * kDepth, kDepth, x.b + whole * kPanelBlock);
+    add_block(x.a + first * pitch + block * x.a_step, pitch, x.b + block * kBf16PanelBlock);
+  if (x.a_end != nullptr)
+    add_block(x.a_end + first * kBf16Depth, kBf16Depth, x.b + whole * kBf16PanelBlock);
 #pragma GCC unroll 12
   for (size_t r = 0; r < kRows; ++r) {
-    if (x.columns == kColumns) {  // a store with a mask takes longer
+    if (x.columns == kBf16Cols) {  // a store with a mask takes longer
       _mm512_storeu_ps(c + r * x.ldc, sum[r][0]);
       _mm512_storeu_ps(c + r * x.ldc + 16, sum[r][1]);
     } else {
@@ -94,7 +93,7 @@ void multiply(const Bf16Strip& x) {
 }  // namespace
 
 void dot_bf16_product(const Bf16Strip& x) {
-  x.a_pitch == kDepth ? multiply<kDepth>(x) : multiply<0>(x);
+  x.a_pitch == kBf16Depth ? multiply<kBf16Depth>(x) : multiply<0>(x);
 }
 
 }  // namespace glassformer::cpu

@@ -5,6 +5,12 @@
 
 namespace glassformer::cpu {
 
+constexpr size_t kBf16Rows = 32;   // rows of a strip of A
+constexpr size_t kBf16Cols = 32;   // columns of a panel of B
+constexpr size_t kBf16Depth = 32;  // of a block: k is padded to a multiple of this
+// Values of a panel for a block of k.
+constexpr size_t kBf16PanelBlock = kBf16Depth * kBf16Cols;
+
 // C (+)= A · B for at most 32 rows of A and one panel of B (bf16_tile.h), whose k is padded with
 // zeros to a multiple of 32.
 struct Bf16Strip {

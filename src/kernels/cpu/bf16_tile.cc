@@ -24,8 +24,6 @@
 namespace glassformer::cpu {
 namespace {
 
-constexpr size_t kPanelBlock = kBf16Depth * kBf16Cols;  // values of a panel per 32 of k
-
 // ------------------------------------------------------------------------------------ packing
 
 // The bits of bfloat16 in the upper half of each lane, rounded to nearest even; NaN stays NaN.
@@ -127,7 +125,7 @@ GLASSFORMER_VECTORS inline __m512i load_depth(const float* src, __mmask32 mask) 
 template <class T>
 GLASSFORMER_VECTORS inline void pack_columns(const T* src, size_t stride, size_t k, size_t n,
                                              uint16_t* dst) {
-  alignas(64) uint16_t copy[kPanelBlock];
+  alignas(64) uint16_t copy[kBf16PanelBlock];
   const uint16_t* columns = copy;
   size_t pitch = kBf16Depth;
   if constexpr (std::is_same_v<T, uint16_t>) {
@@ -163,7 +161,7 @@ GLASSFORMER_VECTORS inline void pack_rows(const T* src, int64_t stride, size_t k
 template <class T>
 GLASSFORMER_VECTORS void pack_scattered(const T* src, int64_t row_stride, int64_t col_stride,
                                         size_t k, size_t n, uint16_t* dst) {
-  alignas(64) uint16_t copy[kPanelBlock];
+  alignas(64) uint16_t copy[kBf16PanelBlock];
   for (size_t p = 0; p < k; ++p)
     for (size_t j = 0; j < n; ++j)
       copy[p * kBf16Cols + j] =
@@ -176,7 +174,7 @@ GLASSFORMER_VECTORS void pack_panels(const T* src, int64_t row_stride, int64_t c
                                      size_t n, uint16_t* dst) {
   for (size_t j = 0; j < n; j += kBf16Cols) {
     const size_t columns = std::min(kBf16Cols, n - j);
-    for (size_t p = 0; p < k; p += kBf16Depth, dst += kPanelBlock) {
+    for (size_t p = 0; p < k; p += kBf16Depth, dst += kBf16PanelBlock) {
       const T* block =
           src + static_cast<int64_t>(p) * row_stride + static_cast<int64_t>(j) * col_stride;
       const size_t depth = std::min(kBf16Depth, k - p);
@@ -194,7 +192,7 @@ GLASSFORMER_VECTORS void pack_panels(const T* src, int64_t row_stride, int64_t c
 // as a panel of B would be (pairs of k side by side), which leaves 32-bit units to transpose.
 GLASSFORMER_VECTORS void pack_row_block(const uint16_t* src, int64_t row_stride, int64_t col_stride,
                                         size_t rows, size_t k, uint16_t* dst, size_t ld) {
-  alignas(64) uint16_t pairs[kPanelBlock], block[kPanelBlock];
+  alignas(64) uint16_t pairs[kBf16PanelBlock], block[kBf16PanelBlock];
   pack_panels(src, col_stride, row_stride, k, rows, pairs);
   const bool full = rows == kBf16Rows;
   uint16_t* to = full ? dst : block;

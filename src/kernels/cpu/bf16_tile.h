@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/cpu/amx.h"
+#include "kernels/cpu/bf16_strip.h"
 
 // bfloat16 × bfloat16 → f32 on the tile unit (AMX), else on vectors that multiply pairs
 // (AVX512-BF16). bfloat16 travels as its raw bits.
@@ -17,10 +18,6 @@
 // B, never on m, n or where a tile begins. Both round to nearest even and read subnormals as zero.
 
 namespace glassformer::cpu {
-
-constexpr size_t kBf16Rows = 32;   // rows of a strip of A
-constexpr size_t kBf16Cols = 32;   // columns of a panel of B
-constexpr size_t kBf16Depth = 32;  // k is padded to a multiple of this
 
 constexpr size_t bf16_padded_k(size_t k) { return (k + kBf16Depth - 1) / kBf16Depth * kBf16Depth; }
 

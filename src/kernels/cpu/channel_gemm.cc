@@ -15,7 +15,6 @@
 #define HWY_WANT_AVX3_DL
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/channel_gemm.cc"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
@@ -62,8 +61,6 @@ using codes::kVectorsOfPanel;
 using codes::VF;
 using codes::VI;
 
-constexpr size_t kBytesAhead = 4096;  // a few rounds of memory's latency
-
 HWY_INLINE VF ScaleSum(VI sum, float scale, VF step) {
   return hn::Mul(hn::ConvertTo(DF(), sum), hn::Mul(step, hn::Set(DF(), scale)));
 }
@@ -80,9 +77,7 @@ HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
     const uint8_t* group = panel + kChannel.group(g);
     // Two groups of k are a block of the strip.
     const int8_t* rows = x.codes + (g / 2 * kStripRows + first) * kBlockDepth + g % 2 * kCodeDepth;
-    // Panels follow each other: what comes after this one is wanted next.
-    for (size_t line = 0; streams_want_prefetch && line < kChannel.codes; line += 64)
-      hwy::Prefetch(group + kBytesAhead + line);
+    prefetch_after(group, kChannel.codes);
     HWY_UNROLL(4)
     for (size_t pair = 0; pair < 4; ++pair) {
       HWY_UNROLL(4)

@@ -10,8 +10,14 @@
 
 namespace glassformer::cpu {
 
-// Kernels ask for every group of k.
+// Asks for what lies some rounds of memory's latency after a group of codes: panels follow each
+// other, and what comes after one is wanted next.
 inline const bool streams_want_prefetch = prefetch_helps_streams();
+inline void prefetch_after(const uint8_t* group, size_t bytes) {
+  constexpr size_t kAhead = 4096, kLine = 64;
+  if (!streams_want_prefetch) return;
+  for (size_t line = 0; line < bytes; line += kLine) __builtin_prefetch(group + kAhead + line);
+}
 
 // All threads, or this one alone for less than some 20 µs of its work.
 inline int wanted_threads(int64_t m, std::span<const CodePanels* const> parts) {

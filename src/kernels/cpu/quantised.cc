@@ -15,7 +15,6 @@
 #define HWY_WANT_AVX3_DL
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/quantised.cc"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
@@ -65,8 +64,6 @@ using codes::VU;
 using codes::Dot;
 using codes::FourCodes;
 
-constexpr size_t kBytesAhead = 4096;  // a few rounds of memory's latency
-
 // sums[kRows][32] of rows `first`.. of a strip and one panel.
 template <CodeFormat kFormat, size_t kRows, class Activations>
 HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
@@ -83,10 +80,7 @@ HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
   for (size_t g = 0; g < groups; ++g) {
     const Activations& a = x[g];
     const uint8_t* group = panel + kLayout.group(g);
-    // Panels follow each other: what comes after this one is wanted next.
-    for (size_t line = 0; streams_want_prefetch && line < kLayout.codes + kLayout.scales;
-         line += 64)
-      hwy::Prefetch(group + kBytesAhead + line);
+    prefetch_after(group, kLayout.codes + kLayout.scales);
     for (size_t part = 0; part < kParts; ++part) {
       VI dot[kRows][kVectorsOfPanel];
       HWY_UNROLL(4)
