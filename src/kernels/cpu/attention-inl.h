@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include <hwy/highway.h>
 
@@ -64,6 +65,19 @@ constexpr size_t kWide = 4;
 constexpr size_t kWide = kVectors;
 #endif
 
+// f(the vectors of a panel that hold `queries`, as a constant): a panel's last queries need not
+// take the time of all. One, two or all kPanelVectors of them.
+template <size_t kPanelVectors, class F>
+HWY_INLINE void VisitUsedVectors(size_t queries, F&& f) {
+  if constexpr (kPanelVectors > 1) {
+    if (queries <= kLanes) return f(std::integral_constant<size_t, 1>());
+  }
+  if constexpr (kPanelVectors > 2) {
+    if (queries <= 2 * kLanes) return f(std::integral_constant<size_t, 2>());
+  }
+  f(std::integral_constant<size_t, kPanelVectors>());
+}
+
 template <size_t kPanelVectors>
 struct Float32Panels {
   using Element = float;
@@ -86,10 +100,12 @@ struct Float32Panels {
     }
   }
 
-  // S[keys × kCols] = K · panel.
-  static void Scores(size_t keys, size_t size, const float* k, size_t ld, const float* panel,
-                     float* s) {
-    PanelProduct<kPanelVectors, false>(keys, size, k, ld, panel, s, /*accumulate=*/false);
+  // S[keys × kCols] = K · panel, for its first queries.
+  static void Scores(size_t keys, size_t queries, size_t size, const float* k, size_t ld,
+                     const float* panel, float* s) {
+    VisitUsedVectors<kPanelVectors>(queries, [&](auto used) HWY_ATTR {
+      PanelProduct<used, kPanelVectors, false>(keys, size, k, ld, panel, s, /*accumulate=*/false);
+    });
   }
 
   // Values are multiplied where they lie; copied only to become float.
@@ -102,10 +118,12 @@ struct Float32Panels {
     CopyRows(v, stride, keys, value_size, dst, static_cast<size_t>(value_size));
   }
 
-  // C[value_size × kCols] += Vᵀ · W for weights [keys × kCols].
-  static void AddValues(size_t value_size, size_t keys, const float* v, size_t ld, const float* w,
-                        float* /*spare*/, float* c) {
-    PanelProduct<kPanelVectors, true>(value_size, keys, v, ld, w, c, /*accumulate=*/true);
+  // C[value_size × kCols] += Vᵀ · W for weights [keys × kCols], for the first queries.
+  static void AddValues(size_t value_size, size_t queries, size_t keys, const float* v, size_t ld,
+                        const float* w, float* /*spare*/, float* c) {
+    VisitUsedVectors<kPanelVectors>(queries, [&](auto used) HWY_ATTR {
+      PanelProduct<used, kPanelVectors, true>(value_size, keys, v, ld, w, c, /*accumulate=*/true);
+    });
   }
 
   // C[keys × n] += W · B for B[queries × n] as PackFactor leaves it. W is one panel, as it is.
@@ -137,8 +155,8 @@ struct Bf16Panels {
     bf16_pack_panels(Bits(q), 1, stride, size, rows, Bits(panel));
   }
 
-  static void Scores(size_t keys, size_t size, const Element* k, size_t ld, const Element* panel,
-                     float* s) {
+  static void Scores(size_t keys, size_t /*queries*/, size_t size, const Element* k, size_t ld,
+                     const Element* panel, float* s) {
     bf16_tile_product(keys, kCols, size, Bits(k), ld, Bits(panel), s, kCols, /*accumulate=*/false);
   }
 
@@ -156,8 +174,8 @@ struct Bf16Panels {
                      Bits(dst));
   }
 
-  static void AddValues(size_t value_size, size_t keys, const Element* v, size_t strip,
-                        const float* w, Element* spare, float* c) {
+  static void AddValues(size_t value_size, size_t /*queries*/, size_t keys, const Element* v,
+                        size_t strip, const float* w, Element* spare, float* c) {
     NarrowPairs(keys, w, Bits(spare));
     for (size_t i = 0; i < value_size; i += kBf16Rows, v += strip)
       bf16_strip_product(std::min(kBf16Rows, value_size - i), kCols, keys, Bits(v), Bits(spare),

@@ -200,12 +200,13 @@ class BackwardRun {
       const auto panel = static_cast<size_t>(member * Panels(span) + (i + p) / kCols);
       float* s = scores_ + panels * m * kCols;
       float* g = gains_ + panels * m * kCols;
-      Engine::Scores(m, size_, k_rows_, size_, q_panels_ + panel * q_panel_, s);
-      Engine::Scores(m, value_size_, v_rows_, value_size_, o_panels_ + panel * o_panel_, g);
       const int64_t rows = std::min(kCols, queries - p);
+      const auto used = static_cast<size_t>(rows);
+      Engine::Scores(m, used, size_, k_rows_, size_, q_panels_ + panel * q_panel_, s);
+      Engine::Scores(m, used, value_size_, v_rows_, value_size_, o_panels_ + panel * o_panel_, g);
       Differentiate({span, task.key_head * group_ + member, i + p, rows, j, keys}, panel, s, g);
-      Engine::AddValues(size_, m, k_values_, Engine::ValuesPitch(KeysPacked(task, j), size_), g,
-                        spare_,
+      Engine::AddValues(size_, used, m, k_values_, Engine::ValuesPitch(KeysPacked(task, j), size_),
+                        g, spare_,
                         task.d_query + static_cast<int64_t>(panel) * PanelSums(query_.size(3)));
     }
     const auto block = static_cast<size_t>(member * Blocks(span) + i / kQueries);
@@ -233,7 +234,7 @@ class BackwardRun {
     if (!WholeTileAllowed(tile, params_)) ForbidOutsideLanes<kCols>(tile, params_, s);
     if (params_.dropout > 0) in_rows(g, drop);
     const auto scale = hn::Set(d, plain_ ? static_cast<float>(params_.scale) * kLog2E : kLog2E);
-    for (size_t v = 0; v < kCols; v += kLanes) {
+    for (size_t v = 0; v < static_cast<size_t>(tile.rows); v += kLanes) {
       const auto shift = hn::Load(d, lse_ + panel * kCols + v);
       const auto common = hn::Load(d, shared_ + panel * kCols + v);
       for (size_t at = v; at < count; at += kCols) {

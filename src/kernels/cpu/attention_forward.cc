@@ -182,27 +182,28 @@ class ForwardTask {
   }
 
   void Step(const ScoreTile& tile, int64_t p, Rows keys, Rows values) {
-    const auto count = static_cast<size_t>(tile.cols);
+    const auto count = static_cast<size_t>(tile.cols), queries = static_cast<size_t>(tile.rows);
     float* sums = sums_ + p * sums_size_;
-    Engine::Scores(count, static_cast<size_t>(size_), keys.data, keys.ld,
+    Engine::Scores(count, queries, static_cast<size_t>(size_), keys.data, keys.ld,
                    panels_ + static_cast<size_t>(p) * panel_size_, scores_);
     if (!plain_)
       InRows<kCols>(tile, scores_, rows_, kTileKeys,
                     [&](int64_t i, float* s) HWY_ATTR { FinishRow(tile, in_, params_, i, s); });
     if (!WholeTileAllowed(tile, params_)) ForbidOutsideLanes<kCols>(tile, params_, scores_);
-    Weigh(tile.cols, panel_[p], sums);
+    VisitUsedVectors<kCols / kLanes>(
+        queries, [&](auto used) HWY_ATTR { Weigh<used>(tile.cols, panel_[p], sums); });
     if (params_.dropout > 0)
       InRows<kCols>(tile, scores_, rows_, kTileKeys, [&](int64_t i, float* w) HWY_ATTR {
         DropRow(tile, query_, in_.key, params_, i, w);
       });
-    Engine::AddValues(static_cast<size_t>(value_size_), count, values.data, values.ld, scores_,
-                      spare_, sums);
+    Engine::AddValues(static_cast<size_t>(value_size_), queries, count, values.data, values.ld,
+                      scores_, spare_, sums);
   }
 
   // Scores into weights relative to the highest score so far; what was summed before shrinks.
+  template <int64_t kVectors>
   HWY_INLINE void Weigh(int64_t keys, Panel& panel, float* sums) {
     const D d;
-    constexpr int64_t kVectors = kCols / kLanes;
     V most[2][kVectors], sum[kVectors], shift[kVectors], shrink[kVectors];
     const auto load = [&](int64_t j, int64_t v)
                           HWY_ATTR { return hn::Load(d, scores_ + j * kCols + v * kLanes); };

@@ -83,11 +83,12 @@ class WeightsTask {
   // The tile's dot products as rows of queries, after the scores with queries in lanes.
   void Score(const ScoreTile& tile, HeadRef<Source> k) const {
     const auto count = static_cast<size_t>(tile.cols), size = static_cast<size_t>(query_.size(3));
+    const auto queries = static_cast<size_t>(tile.rows);
     if constexpr (std::is_same_v<Source, float>) {
-      Engine::Scores(count, size, k.data, static_cast<size_t>(k.stride), panel_, scores_);
+      Engine::Scores(count, queries, size, k.data, static_cast<size_t>(k.stride), panel_, scores_);
     } else {
       CopyRows(k.data, k.stride, tile.cols, query_.size(3), keys_, size);
-      Engine::Scores(count, size, keys_, size, panel_, scores_);
+      Engine::Scores(count, queries, size, keys_, size, panel_, scores_);
     }
     const auto lanes = static_cast<int64_t>(kLanes);
     TransposeTile(scores_, kCols, (tile.cols + lanes - 1) / lanes * lanes, kCols,

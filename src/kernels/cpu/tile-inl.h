@@ -222,14 +222,15 @@ namespace tile {
 constexpr size_t kAheadOfK = 4;
 
 // C[kRows × columns] (+)= A · panel. A(i, p) is a[i·lda + p], or a[p·lda + i] when kTransposed.
-// The panel is kWide vectors wide, columns at most that; C beyond them is neither read nor written.
-// What is wanted next begins at `ahead`: four floats of it for each of k are brought to L2, a line
-// at a time, since a burst would hold up the loads of the product.
-template <size_t kRows, bool kTransposed, size_t kWide = kVectors>
+// Of the panel's kPitch vectors the first kWide are taken, columns being at most that; C beyond
+// them is neither read nor written. What is wanted next begins at `ahead`: four floats of it for
+// each of k are brought to L2, a line at a time, since a burst would hold up the loads of the
+// product.
+template <size_t kRows, bool kTransposed, size_t kWide = kVectors, size_t kPitch = kWide>
 HWY_NOINLINE void Kernel(size_t k, const float* HWY_RESTRICT a, size_t lda,
                          const float* HWY_RESTRICT panel, float* HWY_RESTRICT c, size_t ldc,
                          size_t columns, bool accumulate, const float* ahead = nullptr) {
-  constexpr size_t kCols = kWide * kLanes;
+  constexpr size_t kCols = kWide * kLanes, kStep = kPitch * kLanes;
   const DF d;
   hn::Vec<DF> sum[kRows][kWide];
   HWY_UNROLL(16)
@@ -251,12 +252,12 @@ HWY_NOINLINE void Kernel(size_t k, const float* HWY_RESTRICT a, size_t lda,
   };
   // Four at a time: the loop's own instructions are a twelfth of all when a thread shares its core.
   size_t p = 0;
-  for (; p + 4 <= k; p += 4, a += 4 * a_step, panel += 4 * kCols) {
+  for (; p + 4 <= k; p += 4, a += 4 * a_step, panel += 4 * kStep) {
     if (ahead != nullptr) __builtin_prefetch(ahead + kAheadOfK * p, /*read*/ 0, /*to L2*/ 2);
     HWY_UNROLL(4)
-    for (size_t u = 0; u < 4; ++u) multiply(a + u * a_step, panel + u * kCols);
+    for (size_t u = 0; u < 4; ++u) multiply(a + u * a_step, panel + u * kStep);
   }
-  for (; p < k; ++p, a += a_step, panel += kCols) multiply(a, panel);
+  for (; p < k; ++p, a += a_step, panel += kStep) multiply(a, panel);
   if (columns >= kCols) {
     HWY_UNROLL(16)
     for (size_t i = 0; i < kRows; ++i) {
@@ -281,12 +282,13 @@ HWY_NOINLINE void Kernel(size_t k, const float* HWY_RESTRICT a, size_t lda,
 }
 
 // Calls the kernel for 1 <= rows <= kRows.
-template <bool kTransposed, size_t kRows = kMr, size_t kWide = kVectors, class... Args>
+template <bool kTransposed, size_t kRows = kMr, size_t kWide = kVectors, size_t kPitch = kWide,
+          class... Args>
 HWY_INLINE void KernelForRows(size_t rows, Args... args) {
   if constexpr (kRows > 1) {
-    if (rows < kRows) return KernelForRows<kTransposed, kRows - 1, kWide>(rows, args...);
+    if (rows < kRows) return KernelForRows<kTransposed, kRows - 1, kWide, kPitch>(rows, args...);
   }
-  Kernel<kRows, kTransposed, kWide>(args...);
+  Kernel<kRows, kTransposed, kWide, kPitch>(args...);
 }
 
 }  // namespace tile
@@ -308,21 +310,22 @@ inline HWY_NOINLINE void TileProduct(size_t m, size_t n, size_t k, const float* 
   }
 }
 
-// C[m × n] (+)= A · B, or Aᵀ · B with A stored [k × m], for one panel [k × n] of n = kWide vectors;
-// C without gaps. A panel of four vectors takes a tenth fewer instructions a multiply-add than the
-// kNr of PackPanels, which counts where another thread shares the core: then 78 % of the peak, not
-// 72 %.
-template <size_t kWide, bool kTransposed>
+// C[m × n] (+)= A · B, or Aᵀ · B with A stored [k × m], for the first n = kWide vectors of a panel
+// [k × kPitch vectors]; the rows of C are as far apart. A panel of four vectors takes a tenth fewer
+// instructions a multiply-add than the kNr of PackPanels, which counts where another thread shares
+// the core: then 78 % of the peak, not 72 %.
+template <size_t kWide, size_t kPitch, bool kTransposed>
 HWY_NOINLINE void PanelProduct(size_t m, size_t k, const float* HWY_RESTRICT a, size_t lda,
                                const float* HWY_RESTRICT panel, float* HWY_RESTRICT c,
                                bool accumulate) {
-  constexpr size_t kCols = kWide * kLanes;
+  constexpr size_t kStep = kPitch * kLanes;
   constexpr size_t kRows = HWY_MIN(kMr, kMr * kVectors / kWide);
   const size_t strips = (m + kRows - 1) / kRows;
   for (size_t s = 0, i = 0; s < strips; ++s) {
     const size_t end = (s + 1) * m / strips;
-    tile::KernelForRows<kTransposed, kRows, kWide>(end - i, k, a + (kTransposed ? i : i * lda), lda,
-                                                   panel, c + i * kCols, kCols, kCols, accumulate);
+    tile::KernelForRows<kTransposed, kRows, kWide, kPitch>(
+        end - i, k, a + (kTransposed ? i : i * lda), lda, panel, c + i * kStep, kStep,
+        kWide * kLanes, accumulate);
     i = end;
   }
 }
