@@ -305,7 +305,7 @@ class Rectangle {
   }
 
  private:
-  static constexpr size_t kBlockRows = 256;  // of one block of k: 768 KB in f32
+  static constexpr size_t kBlockRows = 192;  // of one block of k: 576 KB in f32
   static constexpr size_t kKeptABytes = size_t{4} << 20;
   static constexpr size_t kSumBytes = size_t{512} << 10;             // half of a small L2 cache
   static constexpr size_t kTile = Engine::kRows * Engine::kColumns;  // sums of a register tile

@@ -19,6 +19,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/dispatch.h"
+#include "kernels/cpu/pieces.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
@@ -490,6 +491,37 @@ HWY_INLINE hn::Vec<D> PowerOfTwo(D d, hn::Vec<D> a, hn::Vec<D> b) {
   return hn::BitCast(d, hn::Add(hn::BitCast(di, power), scale));
 }
 
+// f(x) from its pieces, zero below them; above them what it is at their end. NaN stays: where one of
+// its arguments is NaN, Max gives the second.
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+template <class T, class D>
+constexpr bool kHasPieces = hn::MaxLanes(D()) * sizeof(float) == 64;
+template <class D>
+HWY_INLINE hn::Vec<D> OfPieces(D d, hn::Vec<D> x, const Pieces& f) {
+  const auto first = hn::Set(d, Pieces::kFirst), step = hn::Set(d, Pieces::kStep);
+  const auto within = hn::Min(hn::Set(d, Pieces::kLast), hn::Max(first, x));
+  const auto magic = hn::Set(d, 12582912.0f);  // as in Exp; the lookups take n mod 32
+  const auto shifted = hn::MulAdd(within, hn::Set(d, 1.0f / Pieces::kStep), magic);
+  const auto r = hn::NegMulAdd(hn::Sub(shifted, magic), step, within);
+  const auto term = [&](size_t k) HWY_ATTR {
+    return hn::Vec<D>{_mm512_permutex2var_ps(_mm512_load_ps(f.terms[k]),
+                                             _mm512_castps_si512(shifted.raw),
+                                             _mm512_load_ps(f.terms[k] + 16))};
+  };
+  auto sum = term(Pieces::kTerms - 1);
+  HWY_UNROLL(8)
+  for (size_t k = Pieces::kTerms - 1; k-- > 0;) sum = hn::MulAdd(sum, r, term(k));
+  return hn::IfThenZeroElse(hn::Lt(x, first), sum);
+}
+#else
+template <class T, class D>
+constexpr bool kHasPieces = false;
+template <class D>
+HWY_INLINE hn::Vec<D> OfPieces(D /*d*/, hn::Vec<D> x, const Pieces& /*f*/) {
+  return x;
+}
+#endif
+
 // GELU is x · F(x) with F(-x) = 1 - F(x): the tail F(-|x|) gives both halves without cancellation.
 // So do the slopes, which add up to 1 too. This is f(x), given f(-|x|).
 template <class D>
@@ -561,12 +593,14 @@ HWY_INLINE TanhTail<D> TanhTailOf(D d, hn::Vec<D> t) {
 // x · Φ(x).
 template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluExact(D d, hn::Vec<D> x) {
+  if constexpr (math::kHasPieces<T, D>) return hn::Mul(x, math::OfPieces(d, x, kNormalPieces));
   const auto tail = [d](auto t) HWY_ATTR { return math::NormalTail<T>(d, t); };
   return math::TimesBoth(d, x, math::kNormalLimit<T>, tail);
 }
 // Φ(x) + x · φ(x).
 template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluExactGradient(D d, hn::Vec<D> x) {
+  if constexpr (math::kHasPieces<T, D>) return math::OfPieces(d, x, kGeluSlopePieces);
   const auto limit = hn::Set(d, math::kSlopeLimit<T>);
   const auto beyond = hn::Gt(hn::Abs(x), limit);  // not Min: NaN stays
   const auto slope = math::NormalSlope<T>(d, hn::IfThenElse(beyond, limit, hn::Abs(x)));
@@ -576,12 +610,14 @@ HWY_INLINE hn::Vec<D> GeluExactGradient(D d, hn::Vec<D> x) {
 // x · (1 + tanh u) / 2 with u = √(2/π)·(x + 0.044715·x³).
 template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluTanh(D d, hn::Vec<D> x) {
+  if constexpr (math::kHasPieces<T, D>) return hn::Mul(x, math::OfPieces(d, x, kTanhNormalPieces));
   const auto tail = [d](auto t) HWY_ATTR { return math::TanhTailOf<T>(d, t).tail; };
   return math::TimesBoth(d, x, math::kTanhLimit, tail);
 }
 // With s = (1 + tanh u) / 2: s + x · s·(1 - s) · 2u'.
 template <class T = float, class D>
 HWY_INLINE hn::Vec<D> GeluTanhGradient(D d, hn::Vec<D> x) {
+  if constexpr (math::kHasPieces<T, D>) return math::OfPieces(d, x, kGeluTanhSlopePieces);
   constexpr float kLinear = 1.59576912f, kCubic = 0.214064449f;  // of 2u'
   const auto t = hn::Abs(math::ClampMagnitude(d, x, math::kTanhLimit));
   const auto s = math::TanhTailOf<T>(d, t);
