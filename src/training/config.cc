@@ -72,6 +72,13 @@ void read_batch(const JsonFields& fields, TrainConfig& config) {
   config.trainer.accumulate = section.fields.integer("accumulate", 1);
 }
 
+double from_zero(const JsonFields& fields, const char* name) {
+  const double value = fields.number(name, 0);
+  require<ValueError>(value >= 0, "{}: {}: expected a number from 0, found {}", fields.where(),
+                      name, value);
+  return value;
+}
+
 void read_ends(const JsonFields& fields, TrainConfig& config) {
   TrainerOptions& trainer = config.trainer;
   trainer.steps = count_of(fields, "steps", 0);
@@ -136,9 +143,9 @@ TrainConfig parse_train_config(Json json, const std::string& where, const fs::pa
   trainer.output = (folder / fields.text("output")).lexically_normal();
   trainer.seed = static_cast<uint64_t>(count_of(fields, "seed", 0));
   trainer.recompute = fields.boolean("recompute", false);
-  trainer.objective = {config.task, fields.number("label_smoothing", 0),
-                       fields.number("temperature", 0.05), fields.number("r_drop", 0),
-                       fields.number("adversarial", 0)};
+  trainer.objective = {config.task, from_zero(fields, "label_smoothing"),
+                       fields.number("temperature", 0.05), from_zero(fields, "r_drop"),
+                       from_zero(fields, "adversarial")};
   read_optimizer(fields, config);
   read_schedule(fields, config);
   read_batch(fields, config);

@@ -31,9 +31,18 @@ constexpr std::array kFiles{"tokenizer.json",
 constexpr std::array<std::string_view, 7> kRoles{"pad", "unk", "bos", "eos", "cls", "sep", "mask"};
 
 void copy_tokenizer(const fs::path& from, const fs::path& to) {
-  for (const char* name : kFiles)
-    if (fs::exists(from / name))
-      fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing);
+  require<FileError>(fs::is_directory(from), "{}: expected a folder with a model, found none",
+                     from.string());
+  bool found = false;
+  for (const char* name : kFiles) {
+    if (!fs::exists(from / name)) continue;
+    std::error_code error;
+    fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, error);
+    require<FileError>(!error, "{}: expected to copy it to {}, found: {}", (from / name).string(),
+                       to.string(), error.message());
+    found = true;
+  }
+  require<FileError>(found, "{}: expected a tokenizer in this folder, found none", from.string());
 }
 
 // The files of the training data, as far as their lines are text.

@@ -119,6 +119,8 @@ class Training(unittest.TestCase):
     def test_says_what_is_wrong(self):
         for change, part in (({"optimizer": {"lrr": 1}}, "'lr'"), ({"task": "x"}, "causal_lm"),
                              ({"steps": 0}, "steps or epochs"),
+                             ({"model": {"from": "nowhere"}, "tokenizer": None},
+                              "nowhere: expected a folder with a model"),
                              ({"data": {"train": {"format": "text", "files": "no.txt",
                                                   "block": 4}}}, "no.txt")):
             self.write({**CONFIG, **change})

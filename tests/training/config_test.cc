@@ -59,6 +59,8 @@ TEST(TrainConfig, RejectsWhatItDoesNotKnow) {
   expect_throws<ValueError>([&] { parse_train_config(lora, "a.json", "."); },
                             "expected float32 with lora, found bfloat16");
   expect_throws<FileError>([&] { with("/steps", -1); }, "steps");
+  for (const char* share : {"/adversarial", "/r_drop", "/label_smoothing"})
+    expect_throws<ValueError>([&] { with(share, -0.1); }, "expected a number from 0, found -0.1");
   expect_throws<ValueError>([&] { with("/average", Json{{"last", 2}, {"ema", 0.9}}); }, "both");
 }
 

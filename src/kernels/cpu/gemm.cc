@@ -529,11 +529,11 @@ int wanted_threads(const Product& q, bool bf16) {
   return worthwhile ? num_threads() : 1;
 }
 
-// The panels of a whole B.
-void pack_panels(const Product& q, bool bf16, size_t count, void* panels) {
+// These panels of B, to their places among all of them.
+void pack_panels(const Product& q, bool bf16, Range range, void* panels) {
   const auto pack = bf16 ? HWY_DYNAMIC_DISPATCH(PackBf16) : HWY_DYNAMIC_DISPATCH(PackF32);
-  parallel_ranges(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) pack(q, static_cast<size_t>(i), panels);
+  parallel_ranges(static_cast<int64_t>(range.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) pack(q, range.begin + static_cast<size_t>(i), panels);
   });
 }
 
@@ -555,7 +555,7 @@ void run(Product q, bool bf16) {
   const size_t bytes = panels_bytes(q, bf16, width);
   if (q.panels == nullptr && q.m > kRowsToPackFor && bytes <= kMostPanelBytes) {
     void* panels = scratch().panels.get<char>(bytes);
-    pack_panels(q, bf16, div_up(q.n, width), panels);
+    pack_panels(q, bf16, {0, div_up(q.n, width)}, panels);
     q.panels = panels;
   }
   parallel_workers(wanted_threads(q, bf16), [&](int worker, int workers) {
@@ -584,7 +584,8 @@ Product make_product(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const 
 
 }  // namespace
 
-PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type) {
+PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type,
+               FunctionRef<void(int64_t, int64_t)> done) {
   internal_check(type == b.type || type == Type::kF32, "pack_b: narrows");
   Product q = make_product(0, n, k, {}, {});
   q.b = b;
@@ -597,7 +598,14 @@ PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type) {
   packed.bytes_ = panels_bytes(q, packed.bf16_, packed.width_);
   // From the allocator of tensors: large blocks lie on huge pages.
   const std::shared_ptr<Storage> storage = Storage::allocate(Device::kCpu, packed.bytes_);
-  pack_panels(q, packed.bf16_, div_up(q.n, packed.width_), storage->data());
+  constexpr size_t kPanelsAtATime = 256;
+  const size_t panels = div_up(q.n, packed.width_);
+  for (size_t first = 0; first < panels; first += kPanelsAtATime) {
+    const size_t end = std::min(panels, first + kPanelsAtATime);
+    pack_panels(q, packed.bf16_, {first, end}, storage->data());
+    done(static_cast<int64_t>(first * packed.width_),
+         static_cast<int64_t>(std::min(q.n, end * packed.width_)));
+  }
   packed.storage_ = std::shared_ptr<void>(storage, storage->data());
   return packed;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/parallel.h"
 #include "glassformer/tensor/activation.h"
 
 // C = A · B on the CPU, with what usually follows it done while the result is still in cache.
@@ -60,7 +61,8 @@ class PackedB {
   explicit operator bool() const { return storage_ != nullptr; }
 
  private:
-  friend PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type);
+  friend PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type,
+                        FunctionRef<void(int64_t, int64_t)> done);
   friend void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const PackedB& b,
                    const GemmOutput& out);
   std::shared_ptr<const void> storage_;
@@ -72,8 +74,12 @@ class PackedB {
 };
 
 // For an A of `type`: that of B, or f32, to which a bfloat16 B is widened.
-PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type);
-inline PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b) { return pack_b(k, n, b, b.type); }
+// A part at a time: done(begin, end) once the columns from begin to end of B are not read any more.
+PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type,
+               FunctionRef<void(int64_t, int64_t)> done);
+inline PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b) {
+  return pack_b(k, n, b, b.type, [](int64_t, int64_t) {});
+}
 
 // A is [m × k], B [k × n]. With a packed B the type of A must be that of B.
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,

@@ -52,9 +52,20 @@ void linear(const Tensor& x, const Tensor& weight, const Tensor& y,
        output_of(y, epilogue));
 }
 
+// The rows of a mapped file go back to the system as soon as they are packed: the weight of a large
+// vocabulary does not lie in memory twice.
 void pack_weight(const Tensor& weight, DType dtype, PackedData& packed) {
+  const size_t size = size_of(weight.dtype());
+  const auto give_back = [&](int64_t begin, int64_t end) {
+    const int64_t pitch = weight.strides()[0];
+    const int64_t count = (end - begin - 1) * pitch + weight.size(1);
+    if (weight.strides()[1] == 1 && weight.size(1) > 0)
+      weight.storage()->give_back_pages(static_cast<size_t>(weight.offset() + begin * pitch) * size,
+                                        static_cast<size_t>(count) * size);
+  };
   packed = std::make_shared<PackedB>(pack_b(weight.size(1), weight.size(0), matrix(weight, 1, 0),
-                                            dtype == DType::kBFloat16 ? Type::kBf16 : Type::kF32));
+                                            dtype == DType::kBFloat16 ? Type::kBf16 : Type::kF32,
+                                            give_back));
 }
 
 void linear_packed(const Tensor& x, const PackedData& packed, const Tensor& y,

@@ -491,8 +491,8 @@ HWY_INLINE hn::Vec<D> PowerOfTwo(D d, hn::Vec<D> a, hn::Vec<D> b) {
   return hn::BitCast(d, hn::Add(hn::BitCast(di, power), scale));
 }
 
-// f(x) from its pieces, zero below them; above them what it is at their end. NaN stays: where one of
-// its arguments is NaN, Max gives the second.
+// f(x) from its pieces, zero below them; above them what it is at their end. NaN stays: where one
+// of its arguments is NaN, Max gives the second.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
 template <class T, class D>
 constexpr bool kHasPieces = hn::MaxLanes(D()) * sizeof(float) == 64;

@@ -68,8 +68,7 @@ constexpr Pieces of(F f) {
     }
     for (size_t order = 1; order < kTerms; ++order)
       for (size_t i = kTerms - 1; i >= order; --i)
-        differences[i] =
-            (differences[i] - differences[i - 1]) / (places[i] - places[i - order]);
+        differences[i] = (differences[i] - differences[i - 1]) / (places[i] - places[i - order]);
     for (size_t i = kTerms; i-- > 0;) {  // sums = sums · (r - places[i]) + differences[i]
       for (size_t k = kTerms - 1; k > 0; --k) sums[k] = sums[k - 1] - places[i] * sums[k];
       sums[0] = differences[i] - places[i] * sums[0];
