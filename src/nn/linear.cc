@@ -16,10 +16,10 @@
 namespace glassformer {
 namespace {
 
-// After packing only gradients, rows that are looked up and whoever saves the model read a weight
-// again: what is mapped from a file need not stay in memory for them.
+// After packing only rows that are looked up and whoever saves the model read codes again: what is
+// mapped from a file need not stay in memory for them. Numbers are given back as they are packed.
 void leave_to_file(const WeightMatrix& weight) {
-  give_back_pages(weight.tensor.defined() ? weight.tensor : weight.quantised.codes);
+  if (weight.quantised.defined()) give_back_pages(weight.quantised.codes);
 }
 
 PackedWeight packed(const WeightMatrix& weight) {

@@ -69,6 +69,13 @@ std::vector<OpCase> cases_attention() {
       {.name = "no_keys", .inputs = operands(1, 2, 1, 3, 0, 4, 4), .run = with({})},
       {.name = "many_blocks", .inputs = operands(1, 1, 1, 131, 301, 12, 40), .run = with(causal)},
       {.name = "wide", .inputs = operands(1, 2, 1, 120, 120, 100, 70), .run = with(causal)},
+      // The last queries take one, two or all vectors of a panel of 64.
+      {.name = "queries_of_two_vectors",
+       .inputs = operands(1, 2, 1, 90, 70, 12, 9),
+       .run = with({})},
+      {.name = "queries_of_a_half_panel",
+       .inputs = and_also(operands(1, 2, 2, 25, 140, 8, 8), {{1, 2, 25, 140}}),
+       .run = with_bias(causal)},
       {.name = "many_queries", .inputs = operands(1, 2, 1, 301, 97, 33, 17), .run = with({})},
       {.name = "window",
        .inputs = operands(1, 2, 2, 130, 270, 6, 6),
