@@ -132,12 +132,12 @@ std::string changed_config(const std::string& text, const std::string& where,
   return json.dump(2) + "\n";
 }
 
-// The weights of another model, copied.
+// The weights of another model, copied. With an adapter, what it trains asks for gradients alone.
 class CopiedWeights : public WeightSource {
  public:
-  CopiedWeights(const std::vector<Parameter>& parameters, std::optional<DType> dtype,
-                bool trainable)
-      : dtype_(dtype), trainable_(trainable) {
+  CopiedWeights(const std::vector<Parameter>& parameters, const std::optional<Adapter>& adapter,
+                std::optional<DType> dtype, bool trainable)
+      : dtype_(dtype), trainable_(trainable), adapter_(adapter) {
     for (const Parameter& parameter : parameters) {
       require<UnsupportedError>(parameter.value.defined(),
                                 "copy of a model: weight '{}' is quantised", parameter.name);
@@ -146,17 +146,33 @@ class CopiedWeights : public WeightSource {
   }
   bool contains(const std::string& name) const override { return values_.contains(name); }
   Tensor get(const std::string& name, const Shape& /*shape*/, const Initial& /*init*/) override {
-    const NoGrad no_grad;
-    const Tensor& value = values_.at(name).value;
-    const DType dtype = dtype_.value_or(values_.at(name).dtype);
-    return (value.dtype() == dtype ? clone(value) : cast(value, dtype))
-        .set_requires_grad(trainable_);
+    return copied(values_.at(name).value, values_.at(name).dtype);
   }
+  LowRank low_rank(const std::string& name, const Shape& /*shape*/) override {
+    if (!adapter_ || !adapter_->pairs.contains(name)) return {};
+    LowRank& pair = adapter_->pairs.at(name);
+    Tensor& a = shared_[pair.a.storage().get()];
+    if (!a.defined()) a = copied(pair.a, pair.a.dtype());
+    pair.a = a;
+    pair.b = copied(pair.b, pair.b.dtype());
+    return pair;
+  }
+  // With the pairs that were handed out.
+  std::optional<Adapter> take_adapter() { return std::move(adapter_); }
 
  private:
+  Tensor copied(const Tensor& value, DType computed) const {
+    const NoGrad no_grad;
+    const DType dtype = dtype_.value_or(computed);
+    return (value.dtype() == dtype ? clone(value) : cast(value, dtype))
+        .set_requires_grad(trainable_ && (!adapter_ || value.requires_grad()));
+  }
+
   std::optional<DType> dtype_;
   bool trainable_;
+  std::optional<Adapter> adapter_;
   std::map<std::string, Parameter> values_;
+  std::map<const void*, Tensor> shared_;  // the a of pairs that have one in common, by the old one
 };
 
 // config.json of what is saved: as it came, but for what the weights are written in.
@@ -337,13 +353,14 @@ Model Model::create(const std::string& config_json, uint64_t seed, TensorOptions
 }
 
 Model Model::copy(std::optional<DType> dtype, bool trainable) const {
-  require<UnsupportedError>(!has_adapter(), "copy of a model: it has an adapter in training");
-  CopiedWeights weights(transformer().parameters(), dtype, trainable);
+  CopiedWeights weights(transformer().parameters(), content_->adapter, dtype, trainable);
   auto content = std::make_shared<Content>();
   content->config = config();
   content->names = content_->names;
   content->modules = content_->modules;
+  content->where = content_->where;
   content->transformer = std::make_unique<Transformer>(transformer().spec(), weights);
+  content->adapter = weights.take_adapter();
   return Model(content);
 }
 

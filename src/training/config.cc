@@ -135,9 +135,6 @@ TrainConfig parse_train_config(Json json, const std::string& where, const fs::pa
                               {{"float32", Precision::kFloat32},
                                {"bfloat16", Precision::kBFloat16},
                                {"bfloat16_stochastic", Precision::kBFloat16Stochastic}});
-  require<ValueError>(config.lora.is_null() || config.precision == Precision::kFloat32,
-                      "{}: precision: expected float32 with lora, found {}", where,
-                      fields.text("precision", "float32"));
   config.threads = static_cast<int>(std::min<int64_t>(count_of(fields, "threads", 0), 1024));
   TrainerOptions& trainer = config.trainer;
   trainer.output = (folder / fields.text("output")).lexically_normal();

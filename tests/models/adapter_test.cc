@@ -122,6 +122,61 @@ TEST_P(Adapters, AreSavedAsTheyCame) {
   EXPECT_LT(distance(logits_of(merged, expected_), expected_logits(expected_)), 1e-5);
 }
 
+TEST_P(Adapters, CopiesTrainTheSameWithNumbersOfTheirOwn) {
+  const Model model = open(Purpose::kTraining);
+  const Model twin = model.copy({}, /*trainable=*/true);
+  EXPECT_TRUE(same_bits(logits_of(twin, expected_), logits_of(model, expected_)));
+  const std::vector<Parameter>& ours = twin.transformer().parameters();
+  const std::vector<Parameter>& theirs = model.transformer().parameters();
+  ASSERT_EQ(ours.size(), theirs.size());  // GPT-2: a shared `a` is shared in the copy too
+  for (size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_EQ(ours[i].name, theirs[i].name);
+    EXPECT_EQ(ours[i].value.requires_grad(), theirs[i].value.requires_grad()) << ours[i].name;
+    EXPECT_NE(ours[i].value.storage(), theirs[i].value.storage()) << ours[i].name;
+  }
+  const TemporaryFolder folder;
+  twin.save_adapter(folder.path());
+  const Tensors saved = read_all(folder.path() / "adapter_model.safetensors");
+  for (const auto& [name, value] : read_all(adapter(GetParam()) / "adapter_model.safetensors"))
+    EXPECT_TRUE(same_bits(saved.at(name), value)) << name;
+}
+
+// A step in bfloat16 moves the float32 pairs of the master nearly as one in float32 does.
+TEST_P(Adapters, TrainInBFloat16) {
+  std::map<Precision, Tensors> moved;
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBFloat16, Precision::kBFloat16Stochastic}) {
+    const ModelLearner learner(open(Purpose::kTraining), precision);
+    Optimizer optimizer(learner.parameters(), {.kind = OptimizerOptions::Kind::kSgd});
+    Batch batch;
+    batch.input.input_ids = expected_.at("in.input_ids");
+    batch.input.attention_mask = expected_.at("in.attention_mask");
+    const Tensor logits = learner(batch, {});
+    backward(mean(square(cast(logits, DType::kFloat32))));
+    optimizer.step(1);
+    const TemporaryFolder folder;
+    learner.save(folder.path());
+    moved[precision] = read_all(folder.path() / "adapter_model.safetensors");
+  }
+  const Tensors before = read_all(adapter(GetParam()) / "adapter_model.safetensors");
+  const auto change = [&](Precision precision, const std::string& name) {
+    return cast(moved[precision].at(name), DType::kFloat32) - before.at(name);
+  };
+  double errors = 0, squares = 0;
+  for (const auto& [name, value] : before) {
+    const Tensor exact = change(Precision::kFloat32, name);
+    EXPECT_GT(sum_of_squares(exact), 0) << name;
+    EXPECT_EQ(moved[Precision::kBFloat16].at(name).dtype(), DType::kFloat32);
+    EXPECT_EQ(moved[Precision::kBFloat16Stochastic].at(name).dtype(), DType::kBFloat16);
+    EXPECT_GT(sum_of_squares(change(Precision::kBFloat16Stochastic, name)), 0) << name;
+    errors += sum_of_squares(change(Precision::kBFloat16, name) - exact);
+    squares += sum_of_squares(exact);
+  }
+  const double error = std::sqrt(errors / squares);
+  std::cout << GetParam() << ": relative error of a step " << error << "\n";
+  EXPECT_LT(error, 0.1);  // measured: at most 7.2e-2
+}
+
 INSTANTIATE_TEST_SUITE_P(Peft, Adapters, ::testing::Values("bert-sequence", "llama", "gpt2"),
                          [](const auto& info) { return std::string(info.param).substr(0, 4); });
 

@@ -53,11 +53,6 @@ TEST(TrainConfig, RejectsWhatItDoesNotKnow) {
   expect_throws<FileError>([&] { with("/optimiser", Json::object()); }, "optimizer");
   expect_throws<ValueError>([&] { with("/task", "translation"); }, "sequence_to_sequence");
   expect_throws<ValueError>([&] { with("/precision", "float8"); }, "bfloat16");
-  Json lora = kSmall;
-  lora["lora"] = {{"rank", 4}};
-  lora["precision"] = "bfloat16";
-  expect_throws<ValueError>([&] { parse_train_config(lora, "a.json", "."); },
-                            "expected float32 with lora, found bfloat16");
   expect_throws<FileError>([&] { with("/steps", -1); }, "steps");
   for (const char* share : {"/adversarial", "/r_drop", "/label_smoothing"})
     expect_throws<ValueError>([&] { with(share, -0.1); }, "expected a number from 0, found -0.1");

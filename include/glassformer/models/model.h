@@ -76,8 +76,8 @@ class Model {
   static Model create(const std::string& config_json, uint64_t seed, TensorOptions options = {});
 
   // A copy with weights of its own, of another type where one is given, that ask for gradients
-  // where `trainable`. Throws UnsupportedError for quantised weights and for an adapter in
-  // training.
+  // where `trainable`: all of them, or those that the model's adapter trains. Throws
+  // UnsupportedError for quantised weights.
   Model copy(std::optional<DType> dtype = {}, bool trainable = false) const;
 
   // Writes config.json and the weights, as `from_pretrained` opens them (quantised ones: as open()

@@ -32,8 +32,8 @@ enum class Precision : uint8_t {
 class ModelLearner : public Learner {
  public:
   // `model` has float32 weights that ask for gradients (Model::create, or opened for training).
-  // With `pooling` its output are vectors of whole texts. One with an adapter is trained in
-  // float32, and save() writes the adapter.
+  // With `pooling` its output are vectors of whole texts. Of one with an adapter, save() writes
+  // the adapter.
   explicit ModelLearner(Model model, Precision precision = Precision::kFloat32,
                         std::optional<SentencePooling> pooling = {});
   std::vector<Trained> parameters() const override;
