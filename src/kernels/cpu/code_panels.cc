@@ -2,6 +2,7 @@
 
 #include "base/parallel.h"
 #include "kernels/cpu/code_layout.h"
+#include "kernels/cpu/weight_memory.h"
 #include "tensor/quantised_row.h"
 
 namespace glassformer::cpu {
@@ -82,9 +83,8 @@ CodePanels pack_codes(const QuantisedTensor& weight) {
   const CodeLayout layout = layout_of(packed.format);
   packed.panel_bytes = layout.group(packed.groups()) - layout.units;
   const size_t bytes = packed.panels() * packed.panel_bytes;
-  // From the allocator of tensors: large blocks lie on huge pages. A tile of 64 of k may reach past
-  // the last group, where it meets activations of zero.
-  packed.storage = Storage::allocate(Device::kCpu, bytes + layout.codes);
+  // A tile of 64 of k may reach past the last group, where it meets activations of zero.
+  packed.storage = weight_memory(bytes + layout.codes);
   auto* data = reinterpret_cast<uint8_t*>(packed.storage->data());
   parallel_ranges(static_cast<int64_t>(packed.panels()), 1, [&](int64_t begin, int64_t end) {
     QuantisedRow row;

@@ -17,9 +17,9 @@
 #include "base/cpu_info.h"
 #include "base/parallel.h"
 #include "glassformer/base/threads.h"
-#include "glassformer/tensor/storage.h"
 #include "kernels/cpu/bf16_tile.h"
 #include "kernels/cpu/quantised.h"
+#include "kernels/cpu/weight_memory.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cc"
@@ -596,8 +596,7 @@ PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type,
   packed.bf16_ = type == Type::kBf16 && bf16_products_usable();
   packed.width_ = packed.bf16_ ? kBf16Cols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
   packed.bytes_ = panels_bytes(q, packed.bf16_, packed.width_);
-  // From the allocator of tensors: large blocks lie on huge pages.
-  const std::shared_ptr<Storage> storage = Storage::allocate(Device::kCpu, packed.bytes_);
+  const std::shared_ptr<Storage> storage = weight_memory(packed.bytes_);
   constexpr size_t kPanelsAtATime = 256;
   const size_t panels = div_up(q.n, packed.width_);
   for (size_t first = 0; first < panels; first += kPanelsAtATime) {
