@@ -35,7 +35,7 @@ ByteSource open_bytes(const std::filesystem::path& path) {
 ByteSource source_of(std::span<const std::byte> bytes) {
   return [bytes](std::span<char> buffer) mutable {
     const size_t count = std::min(buffer.size(), bytes.size());
-    std::memcpy(buffer.data(), bytes.data(), count);
+    std::ranges::copy(bytes.first(count), std::as_writable_bytes(buffer).begin());
     bytes = bytes.subspan(count);
     return count;
   };
