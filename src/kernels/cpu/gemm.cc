@@ -134,7 +134,8 @@ struct PanelAhead {
 struct F32Engine {
   using Value = float;
   static constexpr size_t kRows = kMr, kColumns = kNr;
-  static constexpr size_t kBlockK = 768, kUnitK = 1;  // panels of 96 KB, read from L2 once a strip
+  static size_t BlockK() { return 768; }  // panels of 96 KB, read from L2 once a strip
+  static constexpr size_t kUnitK = 1;
 
   static size_t Strips(size_t rows) { return StripCount(rows); }
   static size_t StripStart(size_t s, size_t rows) { return StripBegin(s, rows); }
@@ -206,8 +207,10 @@ struct F32Engine {
 struct Bf16Engine {
   using Value = uint16_t;
   static constexpr size_t kRows = kBf16Rows, kColumns = kBf16Cols;
-  // A panel and a strip, 16 KB each, fit the L1 cache together; at twice that the unit waits.
-  static constexpr size_t kBlockK = 256, kUnitK = kBf16Depth;
+  // Of the tile unit a panel and a strip, 16 KB each, fit the L1 cache together; at twice that it
+  // waits. Vectors read panels of 48 KB from L2, once a strip.
+  static size_t BlockK() { return amx_bf16_usable() ? 256 : 768; }
+  static constexpr size_t kUnitK = kBf16Depth;
 
   static size_t Strips(size_t rows) { return div_up(rows, kBf16Rows); }
   static size_t StripStart(size_t s, size_t rows) { return std::min(s * kBf16Rows, rows); }
@@ -264,7 +267,7 @@ struct Bf16Engine {
 // Of a quantised B the blocks are whole groups.
 template <class Engine>
 KBlocks BlocksOf(const Product& q) {
-  return {q.k, Engine::kBlockK, q.codes != nullptr ? kCodeDepth : Engine::kUnitK};
+  return {q.k, Engine::BlockK(), q.codes != nullptr ? kCodeDepth : Engine::kUnitK};
 }
 
 // The rectangle rows × columns of C, by one thread.
