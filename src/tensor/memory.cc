@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -15,6 +16,7 @@ namespace glassformer {
 namespace {
 
 constexpr size_t kSmallest = 256;
+constexpr size_t kSmallestShared = size_t{1} << 20;  // blocks that other sizes may use too
 
 // Rounds up to one of four sizes an octave: at most a fifth is wasted, and sizes that differ a
 // little (a last, shorter batch) reuse the same blocks.
@@ -27,11 +29,12 @@ size_t block_size(size_t bytes) {
 class Cache {
  public:
   void* take(const MemoryBackend& backend, size_t bytes) {
-    const size_t size = block_size(bytes);
+    size_t size = block_size(bytes);
     std::lock_guard lock(mutex_);
     void* data = nullptr;
-    if (auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
+    if (const auto found = smallest_free(size); found != free_.end()) {
       data = found->second.back();
+      if (found->first != size) larger_.emplace(data, size = found->first);
       found->second.pop_back();
       stats_.bytes_cached -= size;
     } else {
@@ -49,8 +52,12 @@ class Cache {
   }
 
   void give(const MemoryBackend& backend, void* data, size_t bytes) noexcept {
-    const size_t size = block_size(bytes);
+    size_t size = block_size(bytes);
     std::lock_guard lock(mutex_);
+    if (const auto found = larger_.find(data); found != larger_.end()) {
+      size = found->second;
+      larger_.erase(found);
+    }
     stats_.bytes_in_use -= size;
     try {
       free_[size].push_back(data);
@@ -76,6 +83,17 @@ class Cache {
   }
 
  private:
+  using Blocks = std::map<size_t, std::vector<void*>>;
+
+  // A free block of that size; where there is none, of large ones the next size: what the forward
+  // of a training step took serves its backward, though gradients have other sizes.
+  Blocks::iterator smallest_free(size_t size) {
+    const size_t limit = size < kSmallestShared ? size : size + size / 2;
+    auto found = free_.lower_bound(size);
+    while (found != free_.end() && found->first <= limit && found->second.empty()) ++found;
+    return found != free_.end() && found->first <= limit ? found : free_.end();
+  }
+
   void release_all(const MemoryBackend& backend) {
     for (auto& [size, blocks] : free_)
       for (void* data : blocks) backend.release(data, size);
@@ -84,7 +102,8 @@ class Cache {
   }
 
   std::mutex mutex_;
-  std::unordered_map<size_t, std::vector<void*>> free_;
+  Blocks free_;
+  std::unordered_map<const void*, size_t> larger_;  // blocks in use that are larger than asked for
   MemoryStats stats_;
 };
 

@@ -57,6 +57,28 @@ TEST(Memory, NearbySizesShareBlocks) {
   EXPECT_EQ(memory_stats(Device::kCpu).system_calls, calls);
 }
 
+// What one part of a step leaves serves another that wants less, but not much less.
+TEST(Memory, LargeBlocksServeSmallerSizes) {
+  constexpr int64_t kMebibyte = 1 << 18;  // of float32
+  release_cached_memory(Device::kCpu);
+  { const Tensor x = empty({12 * kMebibyte}); }
+  const MemoryStats before = memory_stats(Device::kCpu);
+  {
+    const Tensor x = empty({9 * kMebibyte});
+    const MemoryStats with = memory_stats(Device::kCpu);
+    EXPECT_EQ(with.system_calls, before.system_calls);
+    EXPECT_EQ(with.bytes_in_use, before.bytes_in_use + (12U << 20));
+    EXPECT_EQ(with.bytes_cached, 0U);
+  }
+  const MemoryStats after = memory_stats(Device::kCpu);
+  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+  EXPECT_EQ(after.bytes_cached, before.bytes_cached);
+  { const Tensor x = empty({12 * kMebibyte}); }
+  EXPECT_EQ(memory_stats(Device::kCpu).system_calls, before.system_calls);
+  { const Tensor x = empty({7 * kMebibyte}); }
+  EXPECT_EQ(memory_stats(Device::kCpu).system_calls, before.system_calls + 1);
+}
+
 TEST(Memory, IsAligned) {
   for (const int64_t count : {1, 3, 100, 5000000})
     EXPECT_EQ(reinterpret_cast<uintptr_t>(empty({count}).data<float>()) % 64, 0U);
