@@ -16,10 +16,11 @@
 namespace glassformer {
 namespace {
 
-// After packing only rows that are looked up and whoever saves the model read codes again: what is
-// mapped from a file need not stay in memory for them. Numbers are given back as they are packed.
+// After packing only gradients, rows that are looked up and whoever saves the model read a weight
+// again: what is mapped from a file need not stay in memory for them. (Numbers that are packed as
+// they lie are given back part by part; those that are joined or cast first, here.)
 void leave_to_file(const WeightMatrix& weight) {
-  if (weight.quantised.defined()) give_back_pages(weight.quantised.codes);
+  give_back_pages(weight.tensor.defined() ? weight.tensor : weight.quantised.codes);
 }
 
 PackedWeight packed(const WeightMatrix& weight) {
