@@ -128,6 +128,33 @@ TEST(Model, CreatedModelsStartWithNoMatrixOfZeros) {
   EXPECT_GT(families, 20);
 }
 
+// Bytes of files called `name` that this process has in memory.
+size_t resident_of_file(const std::string& name) {
+  std::ifstream maps("/proc/self/smaps");
+  size_t kilobytes = 0;
+  bool ours = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) ours = line.ends_with(name);
+    if (ours && line.starts_with("Rss:")) kilobytes += std::stoul(line.substr(4));
+  }
+  return kilobytes << 10;
+}
+
+// Queries, keys and values are joined before they are packed; in another type all are cast first.
+TEST(Model, PackedWeightsLeaveTheirFile) {
+  const TemporaryFolder folder;
+  Model::create(R"({"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 256,
+                    "num_attention_heads": 4, "num_hidden_layers": 4, "intermediate_size": 1024,
+                    "vocab_size": 50, "max_position_embeddings": 16})",
+                1)
+      .save(folder.path());
+  const auto size = std::filesystem::file_size(folder.path() / "model.safetensors");
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    const Model model = Model::open(folder.path(), {.dtype = dtype});
+    EXPECT_LT(resident_of_file("model.safetensors"), size / 4) << name_of(dtype);
+  }
+}
+
 TEST(Model, SaysWhatIsWrongWithAFolder) {
   const TemporaryFolder folder;
   expect_throws<FileError>([&] { Model::open(folder.path() / "none"); }, "found neither");
