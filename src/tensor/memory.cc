@@ -28,11 +28,11 @@ size_t block_size(size_t bytes) {
 
 class Cache {
  public:
-  void* take(const MemoryBackend& backend, size_t bytes) {
+  void* take(const MemoryBackend& backend, size_t bytes, bool lasting) {
     size_t size = block_size(bytes);
     std::lock_guard lock(mutex_);
     void* data = nullptr;
-    if (const auto found = smallest_free(size); found != free_.end()) {
+    if (const auto found = smallest_free(size, lasting); found != free_.end()) {
       data = found->second.back();
       if (found->first != size) larger_.emplace(data, size = found->first);
       found->second.pop_back();
@@ -86,9 +86,10 @@ class Cache {
   using Blocks = std::map<size_t, std::vector<void*>>;
 
   // A free block of that size; where there is none, of large ones the next size: what the forward
-  // of a training step took serves its backward, though gradients have other sizes.
-  Blocks::iterator smallest_free(size_t size) {
-    const size_t limit = size < kSmallestShared ? size : size + size / 2;
+  // of a training step took serves its backward, though gradients have other sizes. Not for what
+  // lasts: it would keep more than it needs.
+  Blocks::iterator smallest_free(size_t size, bool lasting) {
+    const size_t limit = lasting || size < kSmallestShared ? size : size + size / 2;
     auto found = free_.lower_bound(size);
     while (found != free_.end() && found->first <= limit && found->second.empty()) ++found;
     return found != free_.end() && found->first <= limit ? found : free_.end();
@@ -141,8 +142,8 @@ const MemoryBackend& memory_backend(Device device) {
   return memory().backends[static_cast<size_t>(device)];
 }
 
-void* cached_allocate(Device device, size_t bytes) {
-  void* data = cache(device).take(memory_backend(device), bytes);
+void* cached_allocate(Device device, size_t bytes, bool lasting) {
+  void* data = cache(device).take(memory_backend(device), bytes, lasting);
   require<MemoryError>(data != nullptr, "device {}: expected {} bytes of free memory, found fewer",
                        name_of(device), bytes);
   return data;

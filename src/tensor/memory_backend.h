@@ -19,7 +19,7 @@ void register_memory(Device device, const MemoryBackend& backend);
 const MemoryBackend& memory_backend(Device device);  // throws DeviceError where there is none
 
 // The caching allocator over a backend. Blocks come in four sizes an octave.
-void* cached_allocate(Device device, size_t bytes);
+void* cached_allocate(Device device, size_t bytes, bool lasting);
 void cached_release(Device device, void* data, size_t bytes) noexcept;
 
 // True in builds that protect `ref` memory outside kernels.

@@ -9,8 +9,8 @@ namespace glassformer {
 Storage::Storage(Device device, std::byte* data, size_t bytes, bool writable)
     : device_(device), writable_(writable), data_(data), bytes_(bytes) {}
 
-std::shared_ptr<Storage> Storage::allocate(Device device, size_t bytes) {
-  void* data = cached_allocate(device, bytes);
+std::shared_ptr<Storage> Storage::allocate(Device device, size_t bytes, bool lasting) {
+  void* data = cached_allocate(device, bytes, lasting);
   std::shared_ptr<Storage> storage(
       new Storage(device, static_cast<std::byte*>(data), bytes, /*writable=*/true));
   storage->from_allocator_ = true;

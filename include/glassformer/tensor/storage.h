@@ -14,8 +14,9 @@ namespace glassformer {
 class Storage {
  public:
   // Uninitialised memory from the device's caching allocator, 64-byte aligned.
-  // Throws DeviceError where the device is not there and MemoryError where the memory is not.
-  static std::shared_ptr<Storage> allocate(Device device, size_t bytes);
+  // What is `lasting` takes no larger block than it needs. Throws DeviceError where the device is
+  // not there and MemoryError where the memory is not.
+  static std::shared_ptr<Storage> allocate(Device device, size_t bytes, bool lasting = false);
 
   // Host memory of the caller's, kept alive by `owner`.
   static std::shared_ptr<Storage> wrap(void* data, size_t bytes, std::shared_ptr<const void> owner,

@@ -21,12 +21,12 @@ Open& open_block() {
 }  // namespace
 
 std::shared_ptr<Storage> weight_memory(size_t bytes) {
-  if (bytes > kBlock / 2) return Storage::allocate(Device::kCpu, bytes);
+  if (bytes > kBlock / 2) return Storage::allocate(Device::kCpu, bytes, /*lasting=*/true);
   Open& open = open_block();
   const std::lock_guard lock(open.mutex);
   std::shared_ptr<Storage> block = open.block.lock();
   if (block == nullptr || bytes > kBlock - open.used) {
-    open.block = block = Storage::allocate(Device::kCpu, kBlock);
+    open.block = block = Storage::allocate(Device::kCpu, kBlock, /*lasting=*/true);
     open.used = 0;
   }
   std::byte* data = block->data() + open.used;
