@@ -143,15 +143,16 @@ size_t resident_of_file(const std::string& name) {
 // Queries, keys and values are joined before they are packed; in another type all are cast first.
 TEST(Model, PackedWeightsLeaveTheirFile) {
   const TemporaryFolder folder;
-  Model::create(R"({"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 256,
-                    "num_attention_heads": 4, "num_hidden_layers": 4, "intermediate_size": 1024,
+  Model::create(R"({"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 512,
+                    "num_attention_heads": 4, "num_hidden_layers": 4, "intermediate_size": 2048,
                     "vocab_size": 50, "max_position_embeddings": 16})",
                 1)
       .save(folder.path());
   const auto size = std::filesystem::file_size(folder.path() / "model.safetensors");
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     const Model model = Model::open(folder.path(), {.dtype = dtype});
-    EXPECT_LT(resident_of_file("model.safetensors"), size / 4) << name_of(dtype);
+    // measured: 0; where those that are cast stay, a sixth
+    EXPECT_LT(resident_of_file("model.safetensors"), size / 10) << name_of(dtype);
   }
 }
 
