@@ -126,7 +126,8 @@ struct Float32Panels {
     });
   }
 
-  // C[keys × n] += W · B for B[queries × n] as PackFactor leaves it. W is one panel, as it is.
+  // C[keys × n] += W · B for B[queries × n] as PackFactor leaves it. Panel p of W is zero from key
+  // seen[p] on. W is one panel, as it is.
   static constexpr int64_t kFactorPanels = 1;
   static size_t FactorSize(size_t queries, size_t n) { return PackedFloats(queries, n); }
   template <class Source>
@@ -136,8 +137,8 @@ struct Float32Panels {
   static const float* Factor(size_t /*keys*/, size_t /*panels*/, const float* w, float* /*spare*/) {
     return w;
   }
-  static void AddFactor(size_t keys, size_t n, size_t queries, const float* w, const float* b,
-                        float* c) {
+  static void AddFactor(size_t keys, size_t n, size_t queries, const size_t* /*seen*/,
+                        const float* w, const float* b, float* c) {
     TileProduct(keys, n, queries, w, kCols, b, c, n, /*accumulate=*/true);
   }
 };
@@ -178,8 +179,9 @@ struct Bf16Panels {
                         size_t strip, const float* w, Element* spare, float* c) {
     NarrowPairs(keys, w, Bits(spare));
     for (size_t i = 0; i < value_size; i += kBf16Rows, v += strip)
-      bf16_strip_product(std::min(kBf16Rows, value_size - i), kCols, keys, Bits(v), Bits(spare),
-                         c + i * kCols, kCols, /*accumulate=*/true, nullptr);
+      bf16_strip_product(std::min(kBf16Rows, value_size - i), kCols, keys, Bits(v),
+                         bf16_strip_form(/*row_stride=*/1), Bits(spare), c + i * kCols, kCols,
+                         /*accumulate=*/true, nullptr);
   }
 
   // Four panels of 32 queries make a product deep enough to be worth loading its sums. The panels
@@ -202,10 +204,21 @@ struct Bf16Panels {
         }
     return spare;
   }
-  static void AddFactor(size_t keys, size_t n, size_t queries, const Element* w, const Element* b,
-                        float* c) {
-    bf16_tile_product(keys, n, queries, Bits(w), kFactorPanels * kCols, Bits(b), c, n,
-                      /*accumulate=*/true);
+  // Across the diagonal a strip of keys starts with the first panel that sees it.
+  static void AddFactor(size_t keys, size_t n, size_t queries, const size_t* seen, const Element* w,
+                        const Element* b, float* c) {
+    const size_t last = (queries - 1) / kCols;
+    size_t panel = 0;
+    for (size_t j = 0; j < keys; j += kBf16Rows) {
+      while (panel < last && seen[panel] <= j) ++panel;
+      const size_t first = panel * kCols;
+      for (size_t column = 0; column < n; column += kBf16Cols)
+        bf16_tile_product(std::min(kBf16Rows, keys - j), std::min(kBf16Cols, n - column),
+                          queries - first, Bits(w) + j * kFactorPanels * kCols + first,
+                          kFactorPanels * kCols,
+                          Bits(b) + column * bf16_padded_k(queries) + first * kBf16Cols,
+                          c + j * n + column, n, /*accumulate=*/true);
+    }
   }
 
  private:
@@ -362,17 +375,15 @@ inline HWY_NOINLINE void FinishRow(const ScoreTile& tile, const AttentionInputs&
 inline KeyRange TileKeyRange(const AttentionSpan& span, const AttentionParams& params, int64_t i,
                              int64_t rows) {
   const KeyRange first = key_range(span, params, i), last = key_range(span, params, i + rows - 1);
-  if (first.begin == first.end) {  // the windows only move to the right: look for the first in use
+  if (first.begin == first.end || last.begin == last.end) {  // look for those that see something
+    KeyRange all{0, 0};
     for (int64_t r = i; r < i + rows; ++r) {
       const KeyRange range = key_range(span, params, r);
-      if (range.begin != range.end) return {range.begin, std::max(range.end, last.end)};
+      if (range.begin == range.end) continue;
+      if (all.end == 0) all.begin = range.begin;  // windows only move to the right
+      all.end = std::max(all.end, range.end);
     }
-    return {0, 0};
-  }
-  if (last.begin == last.end) {  // the windows have left the keys behind
-    int64_t end = first.end;
-    for (int64_t r = i; r < i + rows; ++r) end = std::max(end, key_range(span, params, r).end);
-    return {first.begin, end};
+    return all;
   }
   return {first.begin, std::max(first.end, last.end)};
 }

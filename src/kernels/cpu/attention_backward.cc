@@ -195,24 +195,30 @@ class BackwardRun {
     if (range.end <= j || range.begin >= j + keys) return;
     keys = std::min(keys, range.end - j);  // those beyond the diagonal are none of this tile's
     const auto m = static_cast<size_t>(keys), depth = static_cast<size_t>(queries);
-    size_t panels = 0;
+    size_t panels = 0, seen[Engine::kFactorPanels];
     for (int64_t p = 0; p < queries; p += kCols, ++panels) {
       const auto panel = static_cast<size_t>(member * Panels(span) + (i + p) / kCols);
       float* s = scores_ + panels * m * kCols;
       float* g = gains_ + panels * m * kCols;
       const int64_t rows = std::min(kCols, queries - p);
       const auto used = static_cast<size_t>(rows);
-      Engine::Scores(m, used, size_, k_rows_, size_, q_panels_ + panel * q_panel_, s);
-      Engine::Scores(m, used, value_size_, v_rows_, value_size_, o_panels_ + panel * o_panel_, g);
-      Differentiate({span, task.key_head * group_ + member, i + p, rows, j, keys}, panel, s, g);
-      Engine::AddValues(size_, used, m, k_values_, Engine::ValuesPitch(KeysPacked(task, j), size_),
+      const int64_t own =
+          std::clamp<int64_t>(TileKeyRange(span, params_, i + p, rows).end - j, 0, keys);
+      const size_t n = seen[panels] = static_cast<size_t>(own);
+      std::fill(s + n * kCols, s + m * kCols, 0.0F);
+      std::fill(g + n * kCols, g + m * kCols, 0.0F);
+      if (n == 0) continue;
+      Engine::Scores(n, used, size_, k_rows_, size_, q_panels_ + panel * q_panel_, s);
+      Engine::Scores(n, used, value_size_, v_rows_, value_size_, o_panels_ + panel * o_panel_, g);
+      Differentiate({span, task.key_head * group_ + member, i + p, rows, j, own}, panel, s, g);
+      Engine::AddValues(size_, used, n, k_values_, Engine::ValuesPitch(KeysPacked(task, j), size_),
                         g, spare_,
                         task.d_query + static_cast<int64_t>(panel) * PanelSums(query_.size(3)));
     }
     const auto block = static_cast<size_t>(member * Blocks(span) + i / kQueries);
-    Engine::AddFactor(m, value_size_, depth, Engine::Factor(m, panels, scores_, spare_),
+    Engine::AddFactor(m, value_size_, depth, seen, Engine::Factor(m, panels, scores_, spare_),
                       o_factors_ + block * o_factor_, d_values_);
-    Engine::AddFactor(m, size_, depth, Engine::Factor(m, panels, gains_, spare_),
+    Engine::AddFactor(m, size_, depth, seen, Engine::Factor(m, panels, gains_, spare_),
                       q_factors_ + block * q_factor_, d_keys_);
   }
 

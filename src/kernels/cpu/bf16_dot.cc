@@ -28,8 +28,11 @@ __mmask16 first_columns(size_t count) {
   return count < 16 ? static_cast<__mmask16>((1U << count) - 1) : __mmask16{0xFFFF};
 }
 
-// Rows first .. first + kRows of a strip. kPitch: what is known of a_pitch, or 0.
-template <size_t kRows, size_t kPitch>
+// How A lies: rows some pitch apart, or packed in one of the two forms.
+enum class Layout { kPitched, kRows, kPairs };
+
+// Rows first .. first + kRows of a strip.
+template <size_t kRows, Layout kLayout>
 GLASSFORMER_DOT_TARGET void multiply_rows(const Bf16Strip& x, size_t first) {
   const __mmask16 left = first_columns(x.columns);
   const __mmask16 right = first_columns(x.columns - std::min<size_t>(x.columns, 16));
@@ -43,19 +46,22 @@ GLASSFORMER_DOT_TARGET void multiply_rows(const Bf16Strip& x, size_t first) {
   }
   const auto add_block = [&](const uint16_t* a, size_t pitch, const uint16_t* b)
       GLASSFORMER_DOT_TARGET __attribute__((always_inline)) {
+    constexpr size_t kStep = kLayout == Layout::kPairs ? kBf16Rows : 1;  // elements a step of k
 #pragma GCC unroll 4
     for (size_t p = 0; p < kBf16Depth; p += 2, b += 2 * kBf16Cols) {
       const auto low = (__m512bh)_mm512_loadu_si512(b);
       const auto high = (__m512bh)_mm512_loadu_si512(b + kBf16Cols);
 #pragma GCC unroll 12
       for (size_t r = 0; r < kRows; ++r) {
-        const __m512bh of_a = pair(a + r * pitch + p);
+        const __m512bh of_a = pair(a + r * pitch + p * kStep);
         sum[r][0] = _mm512_dpbf16_ps(sum[r][0], of_a, low);
         sum[r][1] = _mm512_dpbf16_ps(sum[r][1], of_a, high);
       }
     }
   };
-  const size_t pitch = kPitch != 0 ? kPitch : x.a_pitch;
+  const size_t pitch = kLayout == Layout::kPairs  ? 2
+                       : kLayout == Layout::kRows ? kBf16Depth
+                                                  : x.a_pitch;
   const size_t whole = x.blocks - (x.a_end != nullptr ? 1 : 0);
   for (size_t block = 0; block < whole; ++block)
     add_block(x.a + first * pitch + block * x.a_step, pitch, x.b + block * kBf16PanelBlock);
@@ -73,27 +79,28 @@ GLASSFORMER_DOT_TARGET void multiply_rows(const Bf16Strip& x, size_t first) {
   }
 }
 
-template <size_t kRows, size_t kPitch>
+template <size_t kRows, Layout kLayout>
 void multiply_at_most(const Bf16Strip& x, size_t first, size_t rows) {
   if constexpr (kRows > 1) {
-    if (rows < kRows) return multiply_at_most<kRows - 1, kPitch>(x, first, rows);
+    if (rows < kRows) return multiply_at_most<kRows - 1, kLayout>(x, first, rows);
   }
-  multiply_rows<kRows, kPitch>(x, first);
+  multiply_rows<kRows, kLayout>(x, first);
 }
 
-template <size_t kPitch>
+template <Layout kLayout>
 void multiply(const Bf16Strip& x) {
   const size_t parts = (x.rows + kMostRows - 1) / kMostRows;
   for (size_t part = 0; part < parts; ++part) {
     const size_t first = part * x.rows / parts, end = (part + 1) * x.rows / parts;
-    multiply_at_most<kMostRows, kPitch>(x, first, end - first);
+    multiply_at_most<kMostRows, kLayout>(x, first, end - first);
   }
 }
 
 }  // namespace
 
 void dot_bf16_product(const Bf16Strip& x) {
-  x.a_pitch == kBf16Depth ? multiply<kBf16Depth>(x) : multiply<0>(x);
+  if (x.a_pair != 2) return multiply<Layout::kPairs>(x);
+  x.a_pitch == kBf16Depth ? multiply<Layout::kRows>(x) : multiply<Layout::kPitched>(x);
 }
 
 }  // namespace glassformer::cpu

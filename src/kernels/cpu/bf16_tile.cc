@@ -212,6 +212,7 @@ constexpr Bf16Strip strip_of(size_t rows, size_t columns, size_t k, const uint16
           .blocks = bf16_padded_k(k) / kBf16Depth,
           .a = nullptr,
           .a_pitch = kBf16Depth,
+          .a_pair = 2,
           .a_step = kBf16Rows * kBf16Depth,
           .a_end = nullptr,
           .b = b,
@@ -242,8 +243,14 @@ void bf16_pack_panels(const float* src, int64_t row_stride, int64_t col_stride, 
   pack_panels(src, row_stride, col_stride, k, n, dst);
 }
 
+Bf16Form bf16_strip_form(int64_t row_stride) {
+  return row_stride == 1 && !amx_bf16_usable() ? Bf16Form::kPairs : Bf16Form::kRows;
+}
+
 GLASSFORMER_VECTORS void bf16_pack_strips(const uint16_t* src, int64_t row_stride,
                                           int64_t col_stride, size_t m, size_t k, uint16_t* dst) {
+  if (bf16_strip_form(row_stride) == Bf16Form::kPairs)
+    return pack_panels(src, col_stride, row_stride, k, m, dst);
   constexpr size_t kBlock = kBf16Rows * kBf16Depth;
   const size_t whole = col_stride == 1 ? k / kBf16Depth : 0;
   for (size_t i = 0; i < m; i += kBf16Rows, dst += kBf16Rows * bf16_padded_k(k)) {
@@ -262,11 +269,15 @@ GLASSFORMER_VECTORS void bf16_pack_strips(const uint16_t* src, int64_t row_strid
 }
 
 void bf16_strip_product(size_t rows, size_t columns, size_t k, const uint16_t* a_strip,
-                        const uint16_t* b_panel, float* c, size_t ldc, bool accumulate,
-                        const float* next) {
+                        Bf16Form form, const uint16_t* b_panel, float* c, size_t ldc,
+                        bool accumulate, const float* next) {
   Bf16Strip strip = strip_of(rows, columns, k, b_panel, c, ldc, accumulate);
   strip.a = a_strip;
   strip.next = next;
+  if (form == Bf16Form::kPairs) {
+    strip.a_pitch = 2;
+    strip.a_pair = 2 * kBf16Rows;
+  }
   multiply(strip);
 }
 
@@ -307,8 +318,9 @@ Bf16Scope::Bf16Scope() { absent(); }
 void bf16_pack_panels(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
 void bf16_pack_panels(const float*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
 void bf16_pack_strips(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
-void bf16_strip_product(size_t, size_t, size_t, const uint16_t*, const uint16_t*, float*, size_t,
-                        bool, const float*) {
+Bf16Form bf16_strip_form(int64_t) { absent(); }
+void bf16_strip_product(size_t, size_t, size_t, const uint16_t*, Bf16Form, const uint16_t*, float*,
+                        size_t, bool, const float*) {
   absent();
 }
 void bf16_tile_product(size_t, size_t, size_t, const uint16_t*, size_t, const uint16_t*, float*,

@@ -43,10 +43,13 @@ void bf16_pack_panels(const uint16_t* src, int64_t row_stride, int64_t col_strid
 void bf16_pack_panels(const float* src, int64_t row_stride, int64_t col_stride, size_t k, size_t n,
                       uint16_t* dst);
 
-// Packs A, M×K with element (i, p) at src[i·row_stride + p·col_stride], into strips of 32 rows in
-// the order the tiles are loaded:
-// dst[strip][padded k / 32][32 rows][32], bf16_packed_strips_size(m, k) values, for
-// bf16_strip_product. Fast where either stride is 1.
+// Packs A, M×K with element (i, p) at src[i·row_stride + p·col_stride], into strips of 32 rows for
+// bf16_strip_product, bf16_packed_strips_size(m, k) values. Fast where either stride is 1. The form
+// follows from row_stride: rows, dst[strip][padded k / 32][32 rows][32], which is what tiles load;
+// or, where rows lie side by side and vectors multiply, pairs of k as in a panel of B,
+// dst[strip][padded k / 2][32 rows][2], which spares a transposition.
+enum class Bf16Form { kRows, kPairs };
+Bf16Form bf16_strip_form(int64_t row_stride);
 constexpr size_t bf16_packed_strips_size(size_t m, size_t k) {
   return (m + kBf16Rows - 1) / kBf16Rows * kBf16Rows * bf16_padded_k(k);
 }
@@ -58,8 +61,8 @@ void bf16_pack_strips(const uint16_t* src, int64_t row_stride, int64_t col_strid
 // `next`, unless null, is a 32 × 32 block of sums that will be accumulated onto next: the tile unit
 // waits for stores that miss the L1 cache, so it is brought there meanwhile (a tenth of the time).
 void bf16_strip_product(size_t rows, size_t columns, size_t k, const uint16_t* a_strip,
-                        const uint16_t* b_panel, float* c, size_t ldc, bool accumulate,
-                        const float* next);
+                        Bf16Form form, const uint16_t* b_panel, float* c, size_t ldc,
+                        bool accumulate, const float* next);
 
 // C (+)= A · B for C[m × n] f32 with pitch ldc, A[m × k] with pitch lda, and B as bf16_pack_panels
 // leaves it. k needs no padding in A: its ragged end goes through a small buffer. Writes nothing

@@ -177,9 +177,10 @@ struct F32Engine {
     });
   }
 
-  static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const float* strip,
-                                const float* panel, float* sums, bool accumulate,
-                                const float* /*next*/, const PanelAhead<float>& ahead) {
+  static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const MatrixRef& /*a*/,
+                                const float* strip, const float* panel, float* sums,
+                                bool accumulate, const float* /*next*/,
+                                const PanelAhead<float>& ahead) {
     tile::KernelForRows<true>(rows, kc, strip, kMr, panel, sums, kNr, columns, accumulate,
                               Ahead(kc, ahead));
   }
@@ -245,16 +246,18 @@ struct Bf16Engine {
     });
   }
 
-  static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const uint16_t* strip,
-                                const uint16_t* panel, float* sums, bool accumulate,
-                                const float* next, const PanelAhead<uint16_t>& ahead) {
+  static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const MatrixRef& a,
+                                const uint16_t* strip, const uint16_t* panel, float* sums,
+                                bool accumulate, const float* next,
+                                const PanelAhead<uint16_t>& ahead) {
     if (ahead.panel != nullptr) {
       constexpr size_t kLine = kLineBytes / sizeof(uint16_t);
       const Range lines = part(ahead.strip, ahead.strips, PanelSize(kc) / kLine);
       for (size_t line = lines.begin; line < lines.end; ++line)
         __builtin_prefetch(ahead.panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
     }
-    bf16_strip_product(rows, columns, kc, strip, panel, sums, kBf16Cols, accumulate, next);
+    bf16_strip_product(rows, columns, kc, strip, bf16_strip_form(a.row_stride), panel, sums,
+                       kBf16Cols, accumulate, next);
   }
 
   static constexpr bool ReadsInPlace(const MatrixRef& /*a*/) { return false; }
@@ -387,8 +390,8 @@ class Rectangle {
           Engine::KernelInPlace(height, width, kc, q_.a, i, Start(block), panel, sums, block != 0,
                                 ahead);
         else
-          Engine::Kernel(height, width, kc, a + s * Engine::StripSize(kc), panel, sums, block != 0,
-                         next, ahead);
+          Engine::Kernel(height, width, kc, q_.a, a + s * Engine::StripSize(kc), panel, sums,
+                         block != 0, next, ahead);
         if (last) FinishStrip(i, height, j, width, sums);
       }
     }
@@ -547,7 +550,7 @@ size_t panels_bytes(const Product& q, bool bf16, size_t width) {
 
 // With more rows than this several blocks of A pass over the same B, which is then packed once for
 // all of them, unless a thread would have to keep that much memory.
-constexpr size_t kRowsToPackFor = 1024;
+constexpr size_t kRowsToPackFor = 256;
 constexpr size_t kMostPanelBytes = size_t{64} << 20;
 
 void run(Product q, bool bf16) {
