@@ -163,12 +163,12 @@ class BackwardRun {
       const float* lse = LseOf(g_.lse, span, head);
       const float* d_lse = g_.d_lse.defined() ? LseOf(g_.d_lse, span, head) : nullptr;
       const int64_t first = member * Panels(span) * kCols;
+      const auto width = static_cast<int64_t>(value_size_);
       for (int64_t i = 0; i < Panels(span) * kCols; ++i) {
         const bool seen = i < span.q_count && lse[i] != kMinusInfinity;
         lse_[first + i] = seen ? lse[i] * kLog2E : -kMinusInfinity;
-        shared_[first + i] = seen ? RowDot(y.row(i), dy.row(i), in_.value.size(3)) -
-                                        (d_lse != nullptr ? d_lse[i] : 0.0F)
-                                  : 0.0F;
+        shared_[first + i] =
+            seen ? RowDot(y.row(i), dy.row(i), width) - (d_lse != nullptr ? d_lse[i] : 0.0F) : 0.0F;
       }
     }
   }
@@ -288,10 +288,11 @@ class BackwardRun {
     const AttentionSpan& span = *task.span;
     const auto dk = HeadOf<Source>(g_.d_key, span.batch, task.key_head, span.k_begin + j);
     const auto dv = HeadOf<Source>(g_.d_value, span.batch, task.key_head, span.k_begin + j);
+    const auto width = static_cast<int64_t>(size_), value_width = static_cast<int64_t>(value_size_);
     for (int64_t r = 0; r < cols; ++r) {
-      MapRow(d_keys_ + static_cast<size_t>(r) * size_, dk.row(r), query_.size(3),
+      MapRow(d_keys_ + r * width, dk.row(r), width,
              [&](auto v, size_t) HWY_ATTR { return hn::Mul(v, scale); });
-      MapRow(d_values_ + static_cast<size_t>(r) * value_size_, dv.row(r), in_.value.size(3),
+      MapRow(d_values_ + r * value_width, dv.row(r), value_width,
              [](auto v, size_t) HWY_ATTR { return v; });
     }
   }

@@ -163,13 +163,20 @@ void CopyBits(const CopyPlan& plan, size_t size, const void* x, void* y) {
   }
 }
 
+// What a cast writes to memory of this type.
+template <class T>
+HWY_INLINE T* CastTo(T* y) {
+  return y;
+}
+HWY_INLINE CastBf16* CastTo(hwy::bfloat16_t* y) { return reinterpret_cast<CastBf16*>(y); }
+
 // Between float32 and the half types.
 void CopyFloats(const CopyPlan& plan, const Tensor& from, const Tensor& to) {
   const CopyAxis inner = plan.inner();
   visit_memory_type(from.dtype(), [&](auto* x_type) HWY_ATTR {
     visit_memory_type(to.dtype(), [&](auto* y_type) HWY_ATTR {
       const auto* x = input<std::remove_pointer_t<decltype(x_type)>>(from);
-      auto* y = output<std::remove_pointer_t<decltype(y_type)>>(to);
+      auto* y = CastTo(output<std::remove_pointer_t<decltype(y_type)>>(to));
       const bool stream = worth_streaming(plan.count() * static_cast<int64_t>(sizeof(*y)));
       ForInner(plan, [&](int64_t x0, int64_t y0, int64_t begin, int64_t end) HWY_ATTR {
         if (inner.x == 1 && inner.y == 1)

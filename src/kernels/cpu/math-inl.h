@@ -74,39 +74,40 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundUpperHalf(D /*d*/, hn::Vec<D> v
 #undef GLASSFORMER_CONVERTS_BF16
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 && defined(__GNUC__)
 #define GLASSFORMER_CONVERTS_BF16 1
-
-HWY_INLINE bool NoneOf(__mmask16 a, __mmask16 b = 0) { return _kortestz_mask16_u8(a, b) != 0; }
-
-// Whether the processor's own conversion of these whole vectors is there, and rounds as we do: it
-// takes numbers below the smallest normal one for zero. Its instructions are not among those that
-// Highway compiles this target for, hence the assembly below.
-template <class... V>
-HWY_INLINE bool ConvertsBf16(V... v) {
-  constexpr int kSubnormal = 0x20;
-  return HWY_LIKELY(has_bf16_conversion) &&
-         HWY_LIKELY(NoneOf(_mm512_fpclass_ps_mask(v.raw, kSubnormal)...));
-}
-
 #else
 #define GLASSFORMER_CONVERTS_BF16 0
 #endif
 
+// bfloat16 as the result of a cast: numbers below the smallest normal one are rounded as any other.
+struct CastBf16 {
+  uint16_t bits;
+};
+
 // f32 as the bits of the half type T, rounded to nearest even. Highway's own conversion truncates.
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> HalfBits(D d, hn::Vec<D> v, const CastBf16* /*type*/) {
+  const hn::RebindToSigned<D> di;
+  const auto upper = hn::ShiftRight<16>(RoundUpperHalf(d, v));
+  return hn::DemoteTo(hn::Rebind<uint16_t, D>(), hn::BitCast(di, upper));
+}
+
+// What an op computes goes through the processor's own conversion where there is one, which takes
+// numbers below the smallest normal one for zero, as products of bfloat16 do: looking for them in
+// every vector would take a tenth of the time of a whole op. The instruction is not among those
+// that Highway compiles this target for, hence the assembly.
 template <class D>
 HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> HalfBits(D d, hn::Vec<D> v,
                                                      const hwy::bfloat16_t* /*type*/) {
 #if GLASSFORMER_CONVERTS_BF16
   if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {
-    if (ConvertsBf16(v)) {
+    if (HWY_LIKELY(has_bf16_conversion)) {
       __m256i bits;
       asm("vcvtneps2bf16 %1, %0" : "=v"(bits) : "v"(v.raw));
       return hn::Vec<hn::Rebind<uint16_t, D>>{bits};
     }
   }
 #endif
-  const hn::RebindToSigned<D> di;
-  const auto upper = hn::ShiftRight<16>(RoundUpperHalf(d, v));
-  return hn::DemoteTo(hn::Rebind<uint16_t, D>(), hn::BitCast(di, upper));
+  return HalfBits(d, v, static_cast<const CastBf16*>(nullptr));
 }
 
 #if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM_A64
@@ -209,20 +210,27 @@ HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, float* HWY_R
 template <class D>
 HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> HalfBitsOfTwo(D d, hn::Vec<D> first,
                                                                hn::Vec<D> second,
-                                                               const hwy::bfloat16_t* /*type*/) {
+                                                               const CastBf16* /*type*/) {
   const hn::Repartition<uint16_t, D> d16;  // the upper halves of both are its odd lanes
-#if GLASSFORMER_CONVERTS_BF16
-  if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {
-    if (ConvertsBf16(first, second)) {
-      __m512i bits;
-      asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(bits) : "v"(second.raw), "v"(first.raw));
-      return hn::Vec<decltype(d16)>{bits};
-    }
-  }
-#endif
   const auto low = hn::BitCast(d16, RoundUpperHalf(d, first));
   const auto high = hn::BitCast(d16, RoundUpperHalf(d, second));
   return hn::ConcatOdd(d16, high, low);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> HalfBitsOfTwo(D d, hn::Vec<D> first,
+                                                               hn::Vec<D> second,
+                                                               const hwy::bfloat16_t* /*type*/) {
+#if GLASSFORMER_CONVERTS_BF16
+  if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {
+    if (HWY_LIKELY(has_bf16_conversion)) {
+      __m512i bits;
+      asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(bits) : "v"(second.raw), "v"(first.raw));
+      return hn::Vec<hn::Repartition<uint16_t, D>>{bits};
+    }
+  }
+#endif
+  return HalfBitsOfTwo(d, first, second, static_cast<const CastBf16*>(nullptr));
 }
 
 template <class D>
