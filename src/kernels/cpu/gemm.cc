@@ -185,18 +185,24 @@ struct F32Engine {
                               Ahead(kc, ahead));
   }
 
-  // Rows of A that lie one after the other are read where they are, unless they are whole pages
-  // apart: those of a strip would meet in one set of the L1 cache.
+  // Rows of A, or its columns, that lie one after the other are read where they are, unless they
+  // are whole pages apart: those of a strip would meet in one set of the L1 cache.
   static bool ReadsInPlace(const MatrixRef& a) {
     constexpr int64_t kPageFloats = 4096 / sizeof(float);
-    return a.type == Type::kF32 && a.col_stride == 1 && a.row_stride % kPageFloats != 0;
+    if (a.type != Type::kF32) return false;
+    return (a.col_stride == 1 && a.row_stride % kPageFloats != 0) ||
+           (a.row_stride == 1 && a.col_stride % kPageFloats != 0);
   }
   static HWY_INLINE void KernelInPlace(size_t rows, size_t columns, size_t kc, const MatrixRef& a,
                                        size_t i, size_t p, const float* panel, float* sums,
                                        bool accumulate, const PanelAhead<float>& ahead) {
-    tile::KernelForRows<false>(rows, kc, static_cast<const float*>(offset(a, i, p)),
-                               static_cast<size_t>(a.row_stride), panel, sums, kNr, columns,
-                               accumulate, Ahead(kc, ahead));
+    const auto* from = static_cast<const float*>(offset(a, i, p));
+    if (a.col_stride == 1)
+      tile::KernelForRows<false>(rows, kc, from, static_cast<size_t>(a.row_stride), panel, sums,
+                                 kNr, columns, accumulate, Ahead(kc, ahead));
+    else
+      tile::KernelForRows<true>(rows, kc, from, static_cast<size_t>(a.col_stride), panel, sums, kNr,
+                                columns, accumulate, Ahead(kc, ahead));
   }
 
   static const float* Ahead(size_t kc, const PanelAhead<float>& ahead) {
