@@ -94,6 +94,7 @@ namespace {
 
 constexpr int kRuns = 7;
 constexpr double kRunSeconds = 0.02;
+constexpr int64_t kBlock = 4096;  // floats: pieces of memory begin at page boundaries
 
 // Four times the last-level cache, so that what is read comes from memory: at least 256 MB, at most
 // a sixteenth of the memory. A power of two.
@@ -142,7 +143,6 @@ using MemoryLoop = FunctionRef<void(int64_t begin, int64_t count)>;
 
 // 10^9 bytes a second; `bytes` is what the loop moves an element.
 double memory_rate(MemoryLoop loop, int bytes, int threads) {
-  constexpr int64_t kBlock = 4096;  // floats: pieces begin at page boundaries
   const double seconds = median_seconds([&] {
     parallel_workers(threads, [&](int worker, int workers) {
       const int64_t blocks = buffer_floats() / kBlock;
@@ -204,31 +204,75 @@ Ceilings measure_ceilings() {
   return found;
 }
 
-double floor_seconds(const Floor& floor) {
-  static Buffers buffers;
+namespace {
+
+// One thread's way round its share of some memory.
+class Walk {
+ public:
+  Walk(const std::vector<std::span<std::byte>>& memory, int worker, int workers) {
+    for (const std::span<std::byte> whole : memory) {
+      const auto blocks = static_cast<int64_t>(whole.size() / sizeof(float)) / kBlock;
+      const int64_t begin = blocks * worker / workers, end = blocks * (worker + 1) / workers;
+      if (begin < end)
+        parts_.push_back({reinterpret_cast<float*>(whole.data()) + begin * kBlock,
+                          static_cast<size_t>((end - begin) * kBlock)});
+    }
+  }
+
+  // Floats until the end of a part; 0 where there is no memory.
+  int64_t available() {
+    if (rest_.empty() && !parts_.empty()) rest_ = parts_[at_++ % parts_.size()];
+    return static_cast<int64_t>(rest_.size());
+  }
+  float* take(int64_t count) {
+    float* piece = rest_.data();
+    rest_ = rest_.subspan(static_cast<size_t>(count));
+    return piece;
+  }
+
+ private:
+  std::vector<std::span<float>> parts_;
+  std::span<float> rest_;
+  size_t at_ = 0;
+};
+
+void move_memory(const Floor& floor, const FloorMemory& memory, int worker, int workers) {
+  Walk from(memory.reads, worker, workers), to(memory.writes, worker, workers);
+  const auto share = [&](int64_t bytes) { return bytes / 4 / workers / kBlock * kBlock; };
+  const int64_t both = std::min(floor.reads, floor.writes);
+  for (int64_t left = share(both), count; left > 0; left -= count) {
+    count = std::min({left, from.available(), to.available()});
+    if (count == 0) return;
+    HWY_DYNAMIC_DISPATCH(CopyMemory)(from.take(count), to.take(count), count);
+  }
+  const auto one_way = [&](int64_t bytes, Walk& walk, auto&& pass) {
+    for (int64_t left = share(bytes), count; left > 0; left -= count) {
+      count = std::min(left, walk.available());
+      if (count == 0) return;
+      pass(walk.take(count), count);
+    }
+  };
+  one_way(floor.reads - both, from, [](float* x, int64_t n) {
+    HWY_DYNAMIC_DISPATCH(ReadMemory)(x, n);
+  });
+  one_way(floor.writes - both, to, [](float* y, int64_t n) {
+    HWY_DYNAMIC_DISPATCH(WriteMemory)(y, n);
+  });
+}
+
+}  // namespace
+
+double floor_seconds(const Floor& floor, const FloorMemory& memory) {
   OperationLoop loop = [](int64_t rounds) { return HWY_DYNAMIC_DISPATCH(MultiplyAdds)(rounds); };
   const DotInstructions dot = floor.dtype == "bfloat16" ? bfloat16_instructions()
                               : floor.dtype == "int8"   ? int8_instructions()
                                                         : DotInstructions{};
   if (dot.loop != nullptr) loop = dot.loop;
-  static constexpr int64_t kBlock = 4096;  // floats: pieces begin at page boundaries
-  // As much memory as the work itself has, so that a cache keeps as much of both; round and round
-  // the buffers where they are smaller.
-  const auto passes = [](int64_t bytes, int worker, int workers, MemoryLoop pass) {
-    const int64_t share = buffer_floats() / kBlock / workers * kBlock;
-    for (int64_t left = bytes / 4 / workers / kBlock * kBlock; left > 0; left -= share)
-      pass(worker * share, std::min(left, share));
-  };
-  const int64_t both = std::min(floor.reads, floor.writes);
   return seconds_of([&] {
     parallel_workers(num_threads(), [&](int worker, int workers) {
       if (floor.operations > 0)
         loop(static_cast<int64_t>(floor.operations / static_cast<double>(loop(1)) / workers) + 1);
-      passes(both, worker, workers, [&](int64_t b, int64_t n) { buffers.copy(b, n); });
-      passes(floor.reads - both, worker, workers,
-             [&](int64_t b, int64_t n) { buffers.read(b, n); });
-      passes(floor.writes - both, worker, workers,
-             [&](int64_t b, int64_t n) { buffers.write(b, n); });
+      move_memory(floor, memory, worker, workers);
     });
   });
 }

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace glassformer::bench {
 
@@ -31,9 +34,15 @@ struct Floor {
   int64_t reads = 0, writes = 0;  // bytes; as many as can be are copied, the rest moves one way
 };
 
+// Memory that is read and written, round and round where it is less than the bytes; both together
+// as large as what the work itself has, so that a cache keeps as much of both.
+struct FloorMemory {
+  std::vector<std::span<std::byte>> reads, writes;
+};
+
 // The seconds of the best loops on exactly so much, with all threads, measured once, now: taken in
 // turns with a benchmark it shares whatever else the machine does.
-double floor_seconds(const Floor& floor);
+double floor_seconds(const Floor& floor, const FloorMemory& memory);
 
 // The copy alone, with all threads, for benchmarks of memory-bound ops.
 double measure_copy_bandwidth();

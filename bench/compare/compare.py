@@ -93,13 +93,13 @@ def validate(case, inputs, ours, theirs):
               f"ours by {worst:.2g}", file=sys.stderr)
 
 
-def measure(case, torch, ours, theirs, machine, turns):
+def measure(case, torch, ours, theirs, turns):
     inputs = cases.make_inputs(torch, case)
     result = report.Result(case)
     try:
         validate(case, inputs, ours.load(case, inputs), theirs.load(case, inputs))
         (result.ours, result.ours_least), (result.torch, _), (_, result.needed) = sides.take_turns(
-            [ours, theirs, sides.Floor(machine, case)], turns)
+            [ours, theirs, sides.Floor(ours, case)], turns)
         result.peak_bytes = ours.peak_bytes
     except sides.Failed as failure:
         result.failure = str(failure)
@@ -120,10 +120,8 @@ def compare_ops(chosen, torch, peer, arguments):
     theirs = sides.Torch(torch, arguments.threads)
     turns = 5 if arguments.quick else 11
     command = [program(arguments.root, "glassformer_compare")]
-    with (sides.Driver(torch, command, arguments.threads) as ours,
-          sides.Driver(torch, command, arguments.threads) as machine):
-        results = list(told(measure(case, torch, ours, theirs, machine, turns)
-                            for case in chosen))
+    with sides.Driver(torch, command, arguments.threads) as ours:
+        results = list(told(measure(case, torch, ours, theirs, turns) for case in chosen))
     return results, report.markdown(results, ceilings, peer, arguments.quick)
 
 

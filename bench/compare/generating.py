@@ -60,7 +60,7 @@ def measure(case, files, torch, driver, arguments, turns):
                 validate(result, dtype, found[0], expected[0])
             result.peaks = [one.resident_bytes() for one in running]
             if op == "decode":
-                running.append(sides.Floor(start([driver]), needs(case, files, inputs)))
+                running.append(sides.Floor(running[0], needs(case, files, inputs)))
             times = sides.take_turns(running, turns)
             (result.ours, result.ours_least), result.theirs = times[0], times[1][0] if there else 0
             result.needed = times[-1][1] if op == "decode" else 0

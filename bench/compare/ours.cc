@@ -18,7 +18,7 @@
 // described in generation_cases.h, the case "train" in training_cases.h.
 //
 // {"floor": {"dtype", "operations", "reads", "writes"}, "repeats": n} answers the "seconds" that
-// the machine itself takes for so much.
+// the machine itself takes for so much, on the memory that the current case has.
 
 #include <chrono>
 #include <fstream>
@@ -36,6 +36,7 @@
 #include "ceilings.h"
 #include "generation_cases.h"
 #include "glassformer/glassformer.h"
+#include "own_memory.h"
 #include "training_cases.h"
 
 namespace glassformer::bench {
@@ -190,6 +191,7 @@ class Case {
   }
 
   const std::vector<Tensor>& outputs() const { return outputs_; }
+  void forget_outputs() { outputs_.clear(); }
   size_t peak_bytes() const { return peak_bytes_; }
 
  private:
@@ -202,19 +204,30 @@ class Case {
   size_t peak_bytes_ = 0;
 };
 
-json floor_answer(const json& request) {
+// Writes go to where the case had its result, reads come from what else it holds.
+json floor_answer(const json& request, Case* current) {
   const json& asked = request.at("floor");
   const Floor floor{.dtype = asked.at("dtype"),
                     .operations = asked.at("operations"),
                     .reads = asked.at("reads"),
                     .writes = asked.at("writes")};
+  if (current != nullptr) current->forget_outputs();
+  FloorMemory memory;
+  std::shared_ptr<Storage> result;
+  if (floor.writes > 0) {
+    result = Storage::allocate(Device::kCpu, static_cast<size_t>(floor.writes));
+    memory.writes.push_back({result->data(), static_cast<size_t>(floor.writes)});
+  }
+  for (const std::span<std::byte> block : own_memory())
+    if (result == nullptr || block.data() != result->data()) memory.reads.push_back(block);
   json seconds = json::array();
-  for (int i = request.value("repeats", 1); i > 0; --i) seconds.push_back(floor_seconds(floor));
+  for (int i = request.value("repeats", 1); i > 0; --i)
+    seconds.push_back(floor_seconds(floor, memory));
   return {{"seconds", seconds}};
 }
 
 json answer(const json& request, std::unique_ptr<Case>& current) {
-  if (request.contains("floor")) return floor_answer(request);
+  if (request.contains("floor")) return floor_answer(request, current.get());
   if (request.contains("case")) {
     current.reset();
     release_cached_memory(Device::kCpu);
@@ -237,6 +250,7 @@ json answer(const json& request, std::unique_ptr<Case>& current) {
 }  // namespace glassformer::bench
 
 int main() {
+  glassformer::bench::note_own_memory();
   std::unique_ptr<glassformer::bench::Case> current;
   std::string line;
   while (std::getline(std::cin, line)) {

@@ -91,7 +91,8 @@ class Driver:
 
 
 class Floor:
-    """The machine itself: the best loops on as many operations and bytes as the case needs."""
+    """The machine itself: the best loops on as many operations and bytes as the case needs, in our
+    process and on the case's own memory, for some pages are slower than others."""
 
     def __init__(self, driver, case):
         self.driver = driver
