@@ -20,10 +20,15 @@ namespace HWY_NAMESPACE {
 constexpr int64_t kRows = 64;       // of dweight in one task
 constexpr int64_t kColumns = 2048;  // likewise; sums of that many stay in the first cache
 
-// Asks for a row's bytes: rows come from anywhere, and the processor foresees only what lies in
-// line.
+// Rows come from anywhere, and the processor foresees only what lies in line: they are asked for so
+// many bytes ahead. To L2, which waits for more lines at a time than L1 does.
+HWY_INLINE int64_t RowsAhead(size_t row_bytes) {
+  constexpr size_t kBytesAhead = 8192;
+  return static_cast<int64_t>(std::max<size_t>(kBytesAhead / std::max<size_t>(row_bytes, 1), 1));
+}
 HWY_INLINE void FetchRow(const void* row, size_t bytes) {
-  for (size_t at = 0; at < bytes; at += 64) hwy::Prefetch(static_cast<const uint8_t*>(row) + at);
+  for (size_t at = 0; at < bytes; at += 64)
+    __builtin_prefetch(static_cast<const uint8_t*>(row) + at, /*read*/ 0, /*to L2*/ 2);
 }
 
 // Floor: one read and one write of the rows.
@@ -32,12 +37,18 @@ void Embedding(const void* weight, const int64_t* ids, int64_t count, size_t row
   auto* to = static_cast<uint8_t*>(y);
   const bool stream = worth_streaming(count * static_cast<int64_t>(row_bytes));
   const auto row_of = [&](int64_t i) { return from + static_cast<size_t>(ids[i]) * row_bytes; };
-  const size_t ahead = std::min<size_t>(row_bytes, 8192);
+  const int64_t ahead = RowsAhead(row_bytes);
+  constexpr size_t kPart = 128;  // a whole row asked for at once would hold up the copy
   const int64_t grain = row_grain(static_cast<int64_t>(row_bytes / 4));
   parallel_ranges(count, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t i = begin; i < end; ++i) {
-      FetchRow(row_of(std::min(i + 1, end - 1)), ahead);
-      CopyBytes(row_of(i), to + static_cast<size_t>(i) * row_bytes, row_bytes, stream);
+      const uint8_t *row = row_of(i), *later = row_of(std::min(i + ahead, end - 1));
+      uint8_t* y_row = to + static_cast<size_t>(i) * row_bytes;
+      for (size_t at = 0; at < row_bytes; at += kPart) {
+        const size_t bytes = std::min(kPart, row_bytes - at);
+        FetchRow(later + at, bytes);
+        CopyBytes(row + at, y_row + at, bytes, stream);
+      }
     }
     hwy::FlushStream();
   });
@@ -94,14 +105,15 @@ void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& 
       const int64_t begin = task / strips * kRows, end = std::min(vocabulary, begin + kRows);
       const T* dy = input<T>(dy_in) + first;
       T* dweight = output<T>(dweight_out) + first;
+      const size_t row_bytes = static_cast<size_t>(columns) * sizeof(T);
+      const int64_t ahead = RowsAhead(row_bytes);
       for (int64_t v = begin; v < end; ++v) {
         const int64_t start = v == 0 ? 0 : ends[static_cast<size_t>(v) - 1];
         const int64_t stop = ends[static_cast<size_t>(v)];
-        const auto fetch = [&](int64_t k) HWY_ATTR {
-          constexpr int64_t kAhead = 2;
-          const auto next = static_cast<size_t>(start + k + kAhead);
-          FetchRow(dy + places[std::min(next, places.size() - 1)] * width,
-                   static_cast<size_t>(columns) * sizeof(T));
+        // Inlined by force: the compiler drops calls of functions that do nothing but prefetch.
+        const auto fetch = [&](int64_t k) HWY_ATTR __attribute__((always_inline)) {
+          const auto later = static_cast<size_t>(start + k + ahead);
+          FetchRow(dy + places[std::min(later, places.size() - 1)] * width, row_bytes);
         };
         SumRows(dy, places.data() + start, stop - start, width, columns, fetch, sums,
                 dweight + v * width, stream);
