@@ -186,11 +186,13 @@ struct F32Engine {
   }
 
   // Rows of A, or its columns, that lie one after the other are read where they are, unless they
-  // are whole pages apart: those of a strip would meet in one set of the L1 cache.
-  static bool ReadsInPlace(const MatrixRef& a) {
+  // are whole pages apart: those of a strip would meet in one set of the L1 cache, which has room
+  // for some.
+  static bool ReadsInPlace(const MatrixRef& a, size_t m) {
     constexpr int64_t kPageFloats = 4096 / sizeof(float);
+    constexpr size_t kWays = 4;
     if (a.type != Type::kF32) return false;
-    return (a.col_stride == 1 && a.row_stride % kPageFloats != 0) ||
+    return (a.col_stride == 1 && (m <= kWays || a.row_stride % kPageFloats != 0)) ||
            (a.row_stride == 1 && a.col_stride % kPageFloats != 0);
   }
   static HWY_INLINE void KernelInPlace(size_t rows, size_t columns, size_t kc, const MatrixRef& a,
@@ -266,7 +268,7 @@ struct Bf16Engine {
                        kBf16Cols, accumulate, next);
   }
 
-  static constexpr bool ReadsInPlace(const MatrixRef& /*a*/) { return false; }
+  static constexpr bool ReadsInPlace(const MatrixRef& /*a*/, size_t /*m*/) { return false; }
   static void KernelInPlace(size_t, size_t, size_t, const MatrixRef&, size_t, size_t,
                             const uint16_t*, float*, bool, const PanelAhead<uint16_t>&) {}
 };
@@ -290,7 +292,7 @@ class Rectangle {
         rows_(rows),
         columns_(columns),
         blocks_(BlocksOf<Engine>(product)),
-        in_place_(Engine::ReadsInPlace(product.a)) {}
+        in_place_(Engine::ReadsInPlace(product.a, product.m)) {}
 
   void Run() {
     WidenBias();
