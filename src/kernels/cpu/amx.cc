@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "base/check.h"
 
@@ -79,24 +80,42 @@ GLASSFORMER_AMX_TARGET inline void store_tile(char* c, size_t pitch) {
   }
 }
 
+// What of its operands a step leaves in the L1 cache; the rest passes it by.
+enum class Keep { kAll, kPanel, kNothing };
+
 // C += A · B over one block of 32 of k.
-template <bool kTwoHigh>
+template <bool kTwoHigh, Keep kKeep>
 GLASSFORMER_AMX_TARGET inline void step(const uint16_t* a, size_t pitch, const uint16_t* b) {
-  _tile_loadd(6, b, 128);
-  _tile_loadd(4, a, pitch);
-  _tile_loadd(7, b + 32, 128);
+  [[maybe_unused]] const char* lower = reinterpret_cast<const char*>(a) + 16 * pitch;
+  if constexpr (kKeep == Keep::kNothing)
+    _tile_stream_loadd(6, b, 128);
+  else
+    _tile_loadd(6, b, 128);
+  if constexpr (kKeep == Keep::kAll)
+    _tile_loadd(4, a, pitch);
+  else
+    _tile_stream_loadd(4, a, pitch);
+  if constexpr (kKeep == Keep::kNothing)
+    _tile_stream_loadd(7, b + 32, 128);
+  else
+    _tile_loadd(7, b + 32, 128);
   _tile_dpbf16ps(0, 4, 6);
   _tile_dpbf16ps(1, 4, 7);
   if constexpr (kTwoHigh) {
-    _tile_loadd(5, reinterpret_cast<const char*>(a) + 16 * pitch, pitch);
+    if constexpr (kKeep == Keep::kAll)
+      _tile_loadd(5, lower, pitch);
+    else
+      _tile_stream_loadd(5, lower, pitch);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
 }
 
 constexpr size_t kBlocksAhead = 4;  // 8 KB of B
+constexpr size_t kBlocksKept = 16;  // 32 KB of B: two thirds of an L1 cache
 
-template <bool kTwoHigh>
+// kBusy: there is something to do meanwhile.
+template <bool kTwoHigh, bool kBusy>
 GLASSFORMER_AMX_TARGET void multiply(const Bf16Strip& x) {
   alignas(64) float edge[kBf16Rows * kBf16Cols];
   const bool narrow = x.columns < kBf16Cols;
@@ -111,23 +130,35 @@ GLASSFORMER_AMX_TARGET void multiply(const Bf16Strip& x) {
     load_tile<kTwoHigh>(to, to_pitch);
   else
     zero_tile<kTwoHigh>();
-  constexpr size_t kNextLines = kBf16Rows * kBf16Cols / 16;
-  size_t line = x.next != nullptr ? 0 : kNextLines;
   const size_t whole = x.blocks - (x.a_end != nullptr ? 1 : 0);
-  for (size_t block = 0; block < whole; ++block) {
-    step<kTwoHigh>(x.a + block * x.a_step, x.a_pitch * sizeof(uint16_t),
-                   x.b + block * kBf16PanelBlock);
+  size_t part = 0;
+  const auto multiply_block = [&](size_t block, auto keep) GLASSFORMER_AMX_TARGET {
+    step<kTwoHigh, decltype(keep)::value>(x.a + block * x.a_step, x.a_pitch * sizeof(uint16_t),
+                                          x.b + block * kBf16PanelBlock);
     // Few rows take B at the speed of memory, and tile loads do not fetch ahead far enough.
     if constexpr (!kTwoHigh)
       for (size_t ahead = 0; ahead < kBf16PanelBlock; ahead += 32)
         _mm_prefetch(
             reinterpret_cast<const char*>(x.b + (block + kBlocksAhead) * kBf16PanelBlock + ahead),
             _MM_HINT_T0);
-    for (const size_t end = std::min(kNextLines, line + 8); line < end; ++line)
-      _mm_prefetch(reinterpret_cast<const char*>(x.next + 16 * line), _MM_HINT_T0);
-  }
+    if constexpr (kBusy)
+      for (; part < kBf16Parts && part * x.blocks <= block * kBf16Parts; ++part)
+        (*x.meanwhile)(part);
+  };
+  // Of many products that share a panel, each with its strip of A, the strips would drive the panel
+  // out of the L1 cache; and if not all of it fits, no line would still be there when it is wanted.
+  constexpr Keep kFirst = kTwoHigh && kBusy ? Keep::kPanel : Keep::kAll;
+  const size_t kept = kFirst == Keep::kAll ? whole : std::min(whole, kBlocksKept);
+  for (size_t block = 0; block < kept; ++block)
+    multiply_block(block, std::integral_constant<Keep, kFirst>());
+  if constexpr (kFirst == Keep::kPanel)
+    for (size_t block = kept; block < whole; ++block)
+      multiply_block(block, std::integral_constant<Keep, Keep::kNothing>());
   if (x.a_end != nullptr)
-    step<kTwoHigh>(x.a_end, kBf16Depth * sizeof(uint16_t), x.b + whole * kBf16PanelBlock);
+    step<kTwoHigh, Keep::kAll>(x.a_end, kBf16Depth * sizeof(uint16_t),
+                               x.b + whole * kBf16PanelBlock);
+  if constexpr (kBusy)
+    for (; part < kBf16Parts; ++part) (*x.meanwhile)(part);
   store_tile<kTwoHigh>(to, to_pitch);
   for (size_t i = 0; narrow && i < x.rows; ++i)
     memcpy(x.c + i * x.ldc, edge + i * kBf16Cols, x.columns * sizeof(float));
@@ -143,7 +174,10 @@ AmxScope::~AmxScope() {
 void amx_bf16_product(const Bf16Strip& x) {
   internal_check(tiles.depth > 0, "amx_bf16_product outside an AmxScope");
   configure(x.rows);
-  x.rows > 16 ? multiply<true>(x) : multiply<false>(x);
+  if (x.meanwhile != nullptr)
+    x.rows > 16 ? multiply<true, true>(x) : multiply<false, true>(x);
+  else
+    x.rows > 16 ? multiply<true, false>(x) : multiply<false, false>(x);
 }
 
 }  // namespace glassformer::cpu

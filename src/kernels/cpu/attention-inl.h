@@ -181,7 +181,7 @@ struct Bf16Panels {
     for (size_t i = 0; i < value_size; i += kBf16Rows, v += strip)
       bf16_strip_product(std::min(kBf16Rows, value_size - i), kCols, keys, Bits(v),
                          bf16_strip_form(/*row_stride=*/1), Bits(spare), c + i * kCols, kCols,
-                         /*accumulate=*/true, nullptr);
+                         /*accumulate=*/true);
   }
 
   // Four panels of 32 queries make a product deep enough to be worth loading its sums. The panels

@@ -99,6 +99,7 @@ void multiply(const Bf16Strip& x) {
 }  // namespace
 
 void dot_bf16_product(const Bf16Strip& x) {
+  for (size_t part = 0; x.meanwhile != nullptr && part < kBf16Parts; ++part) (*x.meanwhile)(part);
   if (x.a_pair != 2) return multiply<Layout::kPairs>(x);
   x.a_pitch == kBf16Depth ? multiply<Layout::kRows>(x) : multiply<Layout::kPitched>(x);
 }

@@ -219,7 +219,7 @@ constexpr Bf16Strip strip_of(size_t rows, size_t columns, size_t k, const uint16
           .c = c,
           .ldc = ldc,
           .accumulate = accumulate,
-          .next = nullptr};
+          .meanwhile = nullptr};
 }
 
 void multiply(const Bf16Strip& x) {
@@ -270,10 +270,10 @@ GLASSFORMER_VECTORS void bf16_pack_strips(const uint16_t* src, int64_t row_strid
 
 void bf16_strip_product(size_t rows, size_t columns, size_t k, const uint16_t* a_strip,
                         Bf16Form form, const uint16_t* b_panel, float* c, size_t ldc,
-                        bool accumulate, const float* next) {
+                        bool accumulate, const Bf16Meanwhile* meanwhile) {
   Bf16Strip strip = strip_of(rows, columns, k, b_panel, c, ldc, accumulate);
   strip.a = a_strip;
-  strip.next = next;
+  strip.meanwhile = meanwhile;
   if (form == Bf16Form::kPairs) {
     strip.a_pitch = 2;
     strip.a_pair = 2 * kBf16Rows;
@@ -320,7 +320,7 @@ void bf16_pack_panels(const float*, int64_t, int64_t, size_t, size_t, uint16_t*)
 void bf16_pack_strips(const uint16_t*, int64_t, int64_t, size_t, size_t, uint16_t*) { absent(); }
 Bf16Form bf16_strip_form(int64_t) { absent(); }
 void bf16_strip_product(size_t, size_t, size_t, const uint16_t*, Bf16Form, const uint16_t*, float*,
-                        size_t, bool, const float*) {
+                        size_t, bool, const Bf16Meanwhile*) {
   absent();
 }
 void bf16_tile_product(size_t, size_t, size_t, const uint16_t*, size_t, const uint16_t*, float*,

@@ -58,11 +58,10 @@ void bf16_pack_strips(const uint16_t* src, int64_t row_stride, int64_t col_strid
 
 // C (+)= A · B for one strip of at most 32 rows and one panel of at most 32 columns, both packed:
 // the fastest form, for 32 rows with a pitch come from L2 at three quarters of the speed.
-// `next`, unless null, is a 32 × 32 block of sums that will be accumulated onto next: the tile unit
-// waits for stores that miss the L1 cache, so it is brought there meanwhile (a tenth of the time).
+// `meanwhile` is for one of many products of a matrix, which share the panel with the next strips.
 void bf16_strip_product(size_t rows, size_t columns, size_t k, const uint16_t* a_strip,
                         Bf16Form form, const uint16_t* b_panel, float* c, size_t ldc,
-                        bool accumulate, const float* next);
+                        bool accumulate, const Bf16Meanwhile* meanwhile = nullptr);
 
 // C (+)= A · B for C[m × n] f32 with pitch ldc, A[m × k] with pitch lda, and B as bf16_pack_panels
 // leaves it. k needs no padding in A: its ragged end goes through a small buffer. Writes nothing

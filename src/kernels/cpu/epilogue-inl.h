@@ -43,42 +43,60 @@ struct TileOutput {
   size_t ld_residual;
 };
 
-// The columns of a tile from `first` on: whole vectors, or the part of one that is left. Apart, so
-// that the many constants of an activation stay in registers over all rows.
-template <Activation kActivation, bool kWhole, class T>
+// The columns of a tile from `first` on: two vectors of them, one, or (kVectors = 0) the `columns`
+// that are fewer. Apart, so that the many constants of an activation stay in registers over all
+// rows; two at a time, so that what there is to do is asked half as often.
+template <Activation kActivation, size_t kVectors, class T>
 HWY_NOINLINE void FinishColumns(size_t rows, size_t first, size_t columns,
                                 const TileOutput<T>& to) {
   const hn::ScalableTag<float> d;
-  const TileOutput<T> out = to;  // a copy that the stores below cannot change
-  const auto load = [&](const auto* p) HWY_ATTR {
-    if constexpr (kWhole)
-      return LoadF32(d, p);
-    else
-      return LoadF32N(d, p, columns - first);
+  constexpr size_t kParts = kVectors == 0 ? 1 : kVectors;
+  using Vectors = hn::Vec<decltype(d)>[kParts];
+  // Copies that the stores below cannot change. Field by field: the compiler would copy the whole
+  // in vectors, which wait until what the caller has just written field by field is in the cache,
+  // and that until all stores before it are, such as those of tiles that are still being
+  // multiplied.
+  const float* const all_sums = to.sums;
+  const float* const bias = to.bias;
+  T* const all_c = to.c;
+  T* const pre_activation = to.pre_activation;
+  const T* const residual = to.residual;
+  const size_t ld_sums = to.ld_sums, ldc = to.ldc, ld_residual = to.ld_residual;
+  const bool add_c = to.add_c;
+  const auto add = [&](const auto* p, Vectors& z) HWY_ATTR {
+    for (size_t v = 0; v < kParts; ++v)
+      z[v] = hn::Add(z[v], kVectors == 0 ? LoadF32N(d, p, columns) : LoadF32(d, p + v * kLanes));
   };
-  const auto store = [&](hn::Vec<decltype(d)> v, T* p) HWY_ATTR {
-    if constexpr (kWhole)
-      StoreF32(v, d, p);
-    else
-      StoreF32N(v, d, p, columns - first);
+  const auto store = [&](const Vectors& z, T* p) HWY_ATTR {
+    if constexpr (kVectors == 0) StoreF32N(z[0], d, p, columns);
+    if constexpr (kVectors == 1) StoreF32(z[0], d, p);
+    if constexpr (kVectors == 2) StoreTwoF32(z[0], z[1], d, p);
   };
-  for (size_t i = 0; i < rows; ++i)
-    for (size_t j = first; j < columns; j += kLanes) {
-      auto z = load(out.sums + i * out.ld_sums + j);
-      if (out.add_c) z = hn::Add(load(out.c + i * out.ldc + j), z);
-      if (out.bias) z = hn::Add(z, load(out.bias + j));
-      if (out.pre_activation) store(z, out.pre_activation + i * out.ldc + j);
-      auto y = Activate<kActivation>(d, z);
-      if (out.residual) y = hn::Add(y, load(out.residual + i * out.ld_residual + j));
-      store(y, out.c + i * out.ldc + j);
-    }
+  for (size_t i = 0; i < rows; ++i) {
+    const float* sums = all_sums + i * ld_sums + first;
+    T* c = all_c + i * ldc + first;
+    Vectors z;
+    for (size_t v = 0; v < kParts; ++v)
+      z[v] = kVectors == 0 ? LoadF32N(d, sums, columns) : LoadF32(d, sums + v * kLanes);
+    if (add_c) add(c, z);
+    if (bias) add(bias + first, z);
+    if (pre_activation) store(z, pre_activation + i * ldc + first);
+    for (auto& one : z) one = Activate<kActivation>(d, one);
+    if (residual) add(residual + i * ld_residual + first, z);
+    store(z, c);
+  }
 }
 
 template <Activation kActivation, class T>
 void FinishTile(size_t rows, size_t columns, const TileOutput<T>& out) {
-  const size_t whole = columns / kLanes * kLanes;
-  if (whole != 0) FinishColumns<kActivation, true>(rows, 0, whole, out);
-  if (whole != columns) FinishColumns<kActivation, false>(rows, whole, columns, out);
+  size_t j = 0;
+  for (; j + 2 * kLanes <= columns; j += 2 * kLanes)
+    FinishColumns<kActivation, 2>(rows, j, columns, out);
+  if (j + kLanes <= columns) {
+    FinishColumns<kActivation, 1>(rows, j, columns, out);
+    j += kLanes;
+  }
+  if (j < columns) FinishColumns<kActivation, 0>(rows, j, columns - j, out);
 }
 
 template <class T>

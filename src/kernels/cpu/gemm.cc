@@ -98,9 +98,11 @@ struct Range {
   size_t size() const { return end - begin; }
 };
 
-// Part `index` of `count` even ones of [0, total).
-inline Range part(size_t index, size_t count, size_t total) {
-  return {index * total / count, (index + 1) * total / count};
+// Part `index` of `count` even ones of [0, total), each but the last a multiple of `unit`.
+inline Range part(size_t index, size_t count, size_t total, size_t unit = 1) {
+  const size_t units = div_up(total, unit);
+  return {std::min(total, index * units / count * unit),
+          std::min(total, (index + 1) * units / count * unit)};
 }
 
 inline const void* offset(const MatrixRef& x, size_t row, size_t col) {
@@ -122,8 +124,9 @@ namespace {
 // ------------------------------------------------------------------------------------ engines
 // What differs between the products of float32 and of bfloat16: how a block of A and a panel of B
 // are brought into shape, and the kernel of one strip, whose sums are a tile of [kRows][kColumns].
-// The tile after it is `next`; each strip brings its share of the next panel nearer. Where an
-// engine reads A in place, nothing is packed of it, and the strips are rows of A.
+// Each strip brings its share of the next panel nearer. Where an engine reads A in place, nothing
+// is packed of it, and the strips are rows of A. An engine with kOverlaps does other work while it
+// multiplies, which is how the tile before is finished there.
 
 template <class Value>
 struct PanelAhead {
@@ -136,6 +139,9 @@ struct F32Engine {
   static constexpr size_t kRows = kMr, kColumns = kNr;
   static size_t BlockK() { return 768; }  // panels of 96 KB, read from L2 once a strip
   static constexpr size_t kUnitK = 1;
+  static size_t BlockRows() { return 192; }  // 576 KB of A
+  static constexpr size_t kUnitRows = 1;
+  static constexpr bool kOverlaps = false;
 
   static size_t Strips(size_t rows) { return StripCount(rows); }
   static size_t StripStart(size_t s, size_t rows) { return StripBegin(s, rows); }
@@ -179,8 +185,7 @@ struct F32Engine {
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const MatrixRef& /*a*/,
                                 const float* strip, const float* panel, float* sums,
-                                bool accumulate, const float* /*next*/,
-                                const PanelAhead<float>& ahead) {
+                                bool accumulate, const PanelAhead<float>& ahead) {
     tile::KernelForRows<true>(rows, kc, strip, kMr, panel, sums, kNr, columns, accumulate,
                               Ahead(kc, ahead));
   }
@@ -216,10 +221,13 @@ struct F32Engine {
 struct Bf16Engine {
   using Value = uint16_t;
   static constexpr size_t kRows = kBf16Rows, kColumns = kBf16Cols;
-  // Of the tile unit a panel and a strip, 16 KB each, fit the L1 cache together; at twice that it
-  // waits. Vectors read panels of 48 KB from L2, once a strip.
-  static size_t BlockK() { return amx_bf16_usable() ? 256 : 768; }
+  static size_t BlockK() { return 768; }  // panels of 48 KB, read once a strip
   static constexpr size_t kUnitK = kBf16Depth;
+  // The tile unit takes a panel faster than it comes from far, so that more rows must share it;
+  // where it is the L2 cache has 2 MB.
+  static size_t BlockRows() { return amx_bf16_usable() ? 512 : 192; }
+  static constexpr size_t kUnitRows = kBf16Rows;
+  static constexpr bool kOverlaps = true;
 
   static size_t Strips(size_t rows) { return div_up(rows, kBf16Rows); }
   static size_t StripStart(size_t s, size_t rows) { return std::min(s * kBf16Rows, rows); }
@@ -256,16 +264,17 @@ struct Bf16Engine {
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const MatrixRef& a,
                                 const uint16_t* strip, const uint16_t* panel, float* sums,
-                                bool accumulate, const float* next,
-                                const PanelAhead<uint16_t>& ahead) {
-    if (ahead.panel != nullptr) {
-      constexpr size_t kLine = kLineBytes / sizeof(uint16_t);
-      const Range lines = part(ahead.strip, ahead.strips, PanelSize(kc) / kLine);
-      for (size_t line = lines.begin; line < lines.end; ++line)
-        __builtin_prefetch(ahead.panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
-    }
+                                bool accumulate, const Bf16Meanwhile& meanwhile) {
     bf16_strip_product(rows, columns, kc, strip, bf16_strip_form(a.row_stride), panel, sums,
-                       kBf16Cols, accumulate, next);
+                       kBf16Cols, accumulate, &meanwhile);
+  }
+
+  // Lines [from, from + count) of the next panel come to the L2 cache.
+  static HWY_INLINE void BringPanel(const uint16_t* panel, size_t kc, size_t from, size_t count) {
+    constexpr size_t kLine = kLineBytes / sizeof(uint16_t);
+    const size_t end = std::min(from + count, PanelSize(kc) / kLine);
+    for (size_t line = from; line < end; ++line)
+      __builtin_prefetch(panel + line * kLine, /*read*/ 0, /*to L2*/ 2);
   }
 
   static constexpr bool ReadsInPlace(const MatrixRef& /*a*/, size_t /*m*/) { return false; }
@@ -296,9 +305,9 @@ class Rectangle {
 
   void Run() {
     WidenBias();
-    const size_t row_blocks = div_up(rows_.size(), kBlockRows);
+    const size_t row_blocks = div_up(rows_.size(), Engine::BlockRows());
     for (size_t r = 0; r < row_blocks; ++r) {
-      const Range part_of_rows = part(r, row_blocks, rows_.size());
+      const Range part_of_rows = part(r, row_blocks, rows_.size(), Engine::kUnitRows);
       const Range rows{rows_.begin + part_of_rows.begin, rows_.begin + part_of_rows.end};
       const size_t step = ColumnStep(rows.size());
       const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
@@ -319,7 +328,6 @@ class Rectangle {
   }
 
  private:
-  static constexpr size_t kBlockRows = 192;  // of one block of k: 576 KB in f32
   static constexpr size_t kKeptABytes = size_t{4} << 20;
   static constexpr size_t kSumBytes = size_t{512} << 10;             // half of a small L2 cache
   static constexpr size_t kTile = Engine::kRows * Engine::kColumns;  // sums of a register tile
@@ -343,9 +351,11 @@ class Rectangle {
   }
 
   // Tiles of sums at a time. They lie together in scratch: spread over the rows of C they would be
-  // slow to reach in every block of k. With one block of k a tile is finished at once.
+  // slow to reach in every block of k. With one block of k a tile is finished at once, or while the
+  // next one is multiplied.
   size_t SumTiles(size_t rows, size_t columns) const {
-    return blocks_.count == 1 ? 1 : Engine::Strips(rows) * div_up(columns, Engine::kColumns);
+    const size_t all = Engine::Strips(rows) * div_up(columns, Engine::kColumns);
+    return blocks_.count == 1 ? std::min<size_t>(all, Engine::kOverlaps ? 2 : 1) : all;
   }
 
   void WidenBias() {
@@ -373,12 +383,22 @@ class Rectangle {
     return to;
   }
 
+  // A tile of C and its sums.
+  struct Tile {
+    size_t i, rows, j, columns;
+    float* sums;
+  };
+
   void RunBlock(size_t block, Range rows, Range columns, const Value* a) {
     const size_t kc = Depth(block);
     const size_t strips = Engine::Strips(rows.size());
     const bool last = block + 1 == blocks_.count;
     const size_t tiles = SumTiles(rows.size(), columns.size());
-    size_t tile = 0;
+    // Of the next panel, in each part of what is done beside a product.
+    const size_t lines =
+        div_up(Engine::PanelSize(kc) * sizeof(Value) / kLineBytes, strips * kBf16Parts);
+    size_t next = 0;  // tile of sums
+    Tile before{};    // without rows where it is finished
     for (size_t j = columns.begin; j < columns.end; j += Engine::kColumns) {
       const size_t width = std::min(Engine::kColumns, columns.end - j);
       const Value* panel = Panel(block, j, width);
@@ -389,32 +409,52 @@ class Rectangle {
         ahead.strip = s;
         const size_t start = Engine::StripStart(s, rows.size());
         const size_t height = Engine::StripStart(s + 1, rows.size()) - start;
-        const size_t i = rows.begin + start;
-        float* sums = sums_ + tile * kTile;
-        if (tiles != 1) ++tile;
-        const float* next = 0 < tile && tile < tiles ? sums_ + tile * kTile : nullptr;
-        if (last) BringOutput(i, height, j, width);
-        if (in_place_)
-          Engine::KernelInPlace(height, width, kc, q_.a, i, Start(block), panel, sums, block != 0,
-                                ahead);
-        else
-          Engine::Kernel(height, width, kc, q_.a, a + s * Engine::StripSize(kc), panel, sums,
-                         block != 0, next, ahead);
-        if (last) FinishStrip(i, height, j, width, sums);
+        const Tile tile{rows.begin + start, height, j, width, sums_ + next * kTile};
+        next = next + 1 == tiles ? 0 : next + 1;
+        if constexpr (Engine::kOverlaps) {
+          const float* wanted = sums_ + next * kTile;
+          const auto meanwhile = [&](size_t index) HWY_ATTR {
+            if (more) Engine::BringPanel(ahead.panel, kc, (s * kBf16Parts + index) * lines, lines);
+            if (block != 0) BringSums(wanted, part(index, kBf16Parts, kTile));
+            if (last) BringOutput(tile, part(index, kBf16Parts, tile.rows));
+            FinishRows(before, part(index, kBf16Parts, before.rows));
+          };
+          Engine::Kernel(height, width, kc, q_.a, a + s * Engine::StripSize(kc), panel, tile.sums,
+                         block != 0, meanwhile);
+          if (last) before = tile;
+        } else {
+          if (last) BringOutput(tile, {0, height});
+          if (in_place_)
+            Engine::KernelInPlace(height, width, kc, q_.a, tile.i, Start(block), panel, tile.sums,
+                                  block != 0, ahead);
+          else
+            Engine::Kernel(height, width, kc, q_.a, a + s * Engine::StripSize(kc), panel, tile.sums,
+                           block != 0, ahead);
+          if (last) FinishRows(tile, {0, height});
+        }
       }
     }
+    FinishRows(before, {0, before.rows});
+  }
+
+  // Sums that will be added to come to the L1 cache, for the tile unit waits for stores that miss.
+  static HWY_INLINE void BringSums(const float* sums, Range range) {
+    constexpr size_t kLine = kLineBytes / sizeof(float);
+    for (size_t at = range.begin / kLine; at < range.end / kLine; ++at)
+      __builtin_prefetch(sums + at * kLine, /*write*/ 1, /*to L1*/ 3);
   }
 
   // What the epilogue of a tile reads and writes comes nearer while its product runs. Always
   // inlined: the compiler drops calls of functions that do nothing but prefetch.
-  HWY_INLINE void BringOutput(size_t i, size_t rows, size_t j, size_t columns) const {
+  HWY_INLINE void BringOutput(const Tile& tile, Range rows) const {
     const GemmOutput& out = q_.out;
     const size_t size = out.type == Type::kF32 ? sizeof(float) : sizeof(uint16_t);
     const size_t pitch = static_cast<size_t>(out.ldc) * size;
     const size_t residual_pitch = static_cast<size_t>(out.ld_residual) * size;
-    BringRows(out.c, i * pitch + j * size, pitch, rows, columns * size);
-    BringRows(out.pre_activation, i * pitch + j * size, pitch, rows, columns * size);
-    BringRows(out.residual, i * residual_pitch + j * size, residual_pitch, rows, columns * size);
+    const size_t i = tile.i + rows.begin, bytes = tile.columns * size;
+    BringRows(out.c, i * pitch + tile.j * size, pitch, rows.size(), bytes);
+    BringRows(out.pre_activation, i * pitch + tile.j * size, pitch, rows.size(), bytes);
+    BringRows(out.residual, i * residual_pitch + tile.j * size, residual_pitch, rows.size(), bytes);
   }
 
   static HWY_INLINE void BringRows(const void* matrix, size_t start, size_t pitch, size_t rows,
@@ -426,11 +466,14 @@ class Rectangle {
         __builtin_prefetch(row + at, /*read*/ 0, /*to L2*/ 2);
   }
 
-  void FinishStrip(size_t i, size_t rows, size_t j, size_t columns, const float* sums) {
+  // Rows of a tile to C.
+  void FinishRows(const Tile& tile, Range rows) {
+    if (rows.size() == 0) return;
+    const float* sums = tile.sums + rows.begin * Engine::kColumns;
     if (q_.out.type == Type::kF32)
-      FinishAs<float>(i, rows, j, columns, sums);
+      FinishAs<float>(tile.i + rows.begin, rows.size(), tile.j, tile.columns, sums);
     else
-      FinishAs<hwy::bfloat16_t>(i, rows, j, columns, sums);
+      FinishAs<hwy::bfloat16_t>(tile.i + rows.begin, rows.size(), tile.j, tile.columns, sums);
   }
 
   template <class T>
@@ -576,7 +619,7 @@ void run(Product q, bool bf16) {
     const Grid grid = choose_grid(q, bf16, static_cast<size_t>(workers), width);
     const size_t index = static_cast<size_t>(worker);
     if (index >= grid.rows * grid.columns) return;
-    const Range rows = part(index / grid.columns, grid.rows, q.m);
+    const Range rows = part(index / grid.columns, grid.rows, q.m, bf16 ? kBf16Rows : 1);
     const Range panels = part(index % grid.columns, grid.columns, div_up(q.n, width));
     const Range columns{panels.begin * width, std::min(q.n, panels.end * width)};
     if (rows.size() != 0 && columns.size() != 0) multiply(q, rows, columns);

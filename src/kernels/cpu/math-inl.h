@@ -195,6 +195,13 @@ HWY_INLINE void StoreF32(hn::Vec<D> v, D d, T* HWY_RESTRICT p) {
   hn::StoreU(HalfBits(d, v, p), d16, reinterpret_cast<uint16_t*>(p));
 }
 
+// Two vectors, side by side.
+template <class D>
+HWY_INLINE void StoreTwoF32(hn::Vec<D> first, hn::Vec<D> second, D d, float* HWY_RESTRICT p) {
+  hn::StoreU(first, d, p);
+  hn::StoreU(second, d, p + hn::Lanes(d));
+}
+
 // Two vectors past the caches, for results larger than they are: spares reading the line before it
 // is written. A half type's two vectors go out as one, for half a line at a time is slow.
 // p aligned to the bytes that are written. hwy::FlushStream() when done.
@@ -242,6 +249,12 @@ HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> HalfBitsOfTwo(D d, hn::Vec<D> f
 }
 
 template <class D, class T>
+HWY_INLINE void StoreTwoF32(hn::Vec<D> first, hn::Vec<D> second, D d, T* HWY_RESTRICT p) {
+  const hn::Repartition<uint16_t, D> d16;
+  hn::StoreU(HalfBitsOfTwo(d, first, second, p), d16, reinterpret_cast<uint16_t*>(p));
+}
+
+template <class D, class T>
 HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, T* HWY_RESTRICT p) {
   const hn::Repartition<uint16_t, D> d16;
   hn::Stream(HalfBitsOfTwo(d, first, second, p), d16, reinterpret_cast<uint16_t*>(p));
@@ -250,9 +263,14 @@ HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, T* HWY_RESTR
 #else
 
 template <class D, class T>
-HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, T* HWY_RESTRICT p) {
+HWY_INLINE void StoreTwoF32(hn::Vec<D> first, hn::Vec<D> second, D d, T* HWY_RESTRICT p) {
   StoreF32(first, d, p);
   StoreF32(second, d, p + 1);
+}
+
+template <class D, class T>
+HWY_INLINE void StreamF32(hn::Vec<D> first, hn::Vec<D> second, D d, T* HWY_RESTRICT p) {
+  StoreTwoF32(first, second, d, p);
 }
 
 #endif
