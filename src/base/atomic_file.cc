@@ -102,6 +102,13 @@ void AtomicFile::commit() {
   sync_folder(folder_of(path_));
 }
 
+bool make_folders(const std::filesystem::path& folder) {
+  std::error_code error;
+  const bool made = std::filesystem::create_directories(folder, error);
+  require<FileError>(!error, "{}: cannot be made: {}", folder.string(), error.message());
+  return made;
+}
+
 void copy_files(const std::filesystem::path& from, const std::filesystem::path& to) {
   if (!std::filesystem::is_directory(from)) {
     const MappedFile content(from);
@@ -109,9 +116,7 @@ void copy_files(const std::filesystem::path& from, const std::filesystem::path& 
     file.write(content.data(), content.bytes());
     return file.commit();
   }
-  std::error_code error;
-  std::filesystem::create_directories(to, error);
-  require<FileError>(!error, "{}: cannot be made: {}", to.string(), error.message());
+  make_folders(to);
   for (const auto& entry : std::filesystem::directory_iterator(from))
     copy_files(entry.path(), to / entry.path().filename());
 }

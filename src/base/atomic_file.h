@@ -9,6 +9,9 @@ namespace glassformer {
 // What was renamed in the folder is on disk when this returns. Throws FileError.
 void sync_folder(const std::filesystem::path& folder);
 
+// Makes a folder and those above it that are missing; false where it was there. Throws FileError.
+bool make_folders(const std::filesystem::path& folder);
+
 // Writes a file so that, whenever the process is killed or the machine stops, the path holds either
 // what it held before or the whole new content.
 //

@@ -123,7 +123,7 @@ void save_weights(const fs::path& folder, std::span<const Named> tensors, int64_
   const std::vector<Named> kept = without_ties(tensors);
   const auto shards = split(kept, max_shard_bytes);
   try {
-    fs::create_directories(folder);
+    make_folders(folder);
     const std::set<std::string> stale = shards_in(folder);
     // A single file is preferred over an index: it appears last, and disappears first.
     if (shards.size() == 1) {

@@ -49,7 +49,7 @@ void copy_others(const fs::path& from, const fs::path& to) {
     if (!entry->is_regular_file() || is_weights(path)) continue;
     const fs::path relative = fs::relative(path, from);
     if (relative == "config.json") continue;
-    fs::create_directories((to / relative).parent_path());
+    make_folders((to / relative).parent_path());
     copy_files(path, to / relative);
   }
 }
@@ -58,7 +58,7 @@ void copy_others(const fs::path& from, const fs::path& to) {
 // written.
 class NewFolder {
  public:
-  explicit NewFolder(const fs::path& path) : path_(path), made_(fs::create_directories(path)) {}
+  explicit NewFolder(const fs::path& path) : path_(path), made_(make_folders(path)) {}
   ~NewFolder() {
     if (whole_) return;
     std::error_code ignored;

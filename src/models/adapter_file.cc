@@ -103,7 +103,7 @@ void AdapterFile::check_all_used() const {
 
 void save_adapter_file(const std::filesystem::path& folder, const AdapterConfig& config,
                        std::vector<std::pair<std::string, Tensor>> tensors) {
-  std::filesystem::create_directories(folder);
+  make_folders(folder);
   for (auto& [name, tensor] : tensors) name.insert(0, kPrefix);
   write_safetensors(folder / kTensorsName, tensors);
   const LoraOptions& options = config.options;

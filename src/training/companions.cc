@@ -8,7 +8,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void write_json(const fs::path& path, const Json& json) {
-  fs::create_directories(path.parent_path());
+  make_folders(path.parent_path());
   AtomicFile file(path);
   file.write(json.dump(2) + "\n");
   file.commit();
