@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string config, checkpoint;
-  bool resume = false;
+  bool resume = false, overwrite = false;
 };
 
 // The checkpoint to go on from: the one that was named, or the newest.
@@ -28,9 +28,9 @@ std::optional<fs::path> start_of(const Options& options, const fs::path& output)
     if (found.empty()) return {};  // killed before the first one
     return found.back().second;
   }
-  require<ValueError>(found.empty(),
-                      "{}: has checkpoints of an earlier run; go on with --resume, or choose "
-                      "another --output",
+  require<ValueError>(found.empty() || options.overwrite,
+                      "{}: has checkpoints of an earlier run; go on with --resume, start anew with "
+                      "--overwrite, or choose another --output",
                       output.string());
   return {};
 }
@@ -57,7 +57,10 @@ void train(const TrainConfig& config, const Options& options, GradientExchange& 
   const std::optional<fs::path> start = start_of(options, config.trainer.output);
   TrainingRun run(config, exchange, start, say);
   const int64_t first = run.trainer().state().step, steps = run.trainer().steps();
-  if (start) say(fmt::format("going on from {}", start->string()));
+  if (start)
+    say(fmt::format("going on from {}", start->string()));
+  else if (speaks)  // An earlier run's are in the way now, and not before all was found in order.
+    prune_checkpoints(config.trainer.output, /*keep=*/0, /*best=*/-1);
   const auto [trained, all] = run.parameter_counts();
   say(fmt::format("training {}{} parameters for {} steps", trained,
                   trained == all ? "" : fmt::format(" of {}", all), steps));
@@ -103,8 +106,15 @@ void add_train(CLI::App& app) {
   command
       ->add_option("CONFIG", options->config, "model, data and how to train; see docs/training.md")
       ->required();
-  command->add_flag("--resume", options->resume, "go on from the newest checkpoint of the output");
-  command->add_option("--checkpoint", options->checkpoint, "go on from this checkpoint");
+  CLI::Option* resume = command->add_flag("--resume", options->resume,
+                                          "go on from the newest checkpoint of the output");
+  CLI::Option* checkpoint =
+      command->add_option("--checkpoint", options->checkpoint, "go on from this checkpoint");
+  command
+      ->add_flag("--overwrite", options->overwrite,
+                 "start anew where the output has an earlier run, whose checkpoints are removed")
+      ->excludes(resume)
+      ->excludes(checkpoint);
   command->allow_extras();
   command->footer("Any other --FIELD VALUE sets a field of the configuration: --optimizer.lr 3e-4");
   command->callback([options, command] {

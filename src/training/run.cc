@@ -1,5 +1,6 @@
 #include "training/run.h"
 
+#include "base/atomic_file.h"
 #include "base/check.h"
 #include "glassformer/base/threads.h"
 #include "training/companions.h"
@@ -16,10 +17,7 @@ TrainingRun::TrainingRun(const TrainConfig& config, GradientExchange& exchange,
                          const std::function<void(const std::string&)>& say)
     : config_(config), exchange_(exchange), resume_(resume), say_(say) {
   if (config.threads > 0) set_num_threads(config.threads);
-  std::error_code error;
-  fs::create_directories(config.trainer.output, error);
-  require<FileError>(!error, "{}: cannot be made: {}", config.trainer.output.string(),
-                     error.message());
+  make_folders(config.trainer.output);
   data_fields_.emplace(config_.data, "data");
   data_fields_->reject_unknown({"train", "validation", "test", "labels", "max_length"});
   tokenizer_ = set_up_tokenizer(config_, exchange_, resume_.has_value(), say_);

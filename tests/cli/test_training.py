@@ -49,6 +49,10 @@ class Training(unittest.TestCase):
         return subprocess.run(self.command(*more, launcher=launcher), capture_output=True,
                               text=True, env={**os.environ, **environment}, timeout=300)
 
+    def checkpoints(self):
+        names = [path.name for path in (self.folder / "run").glob("checkpoint-*")]
+        return sorted(names, key=lambda name: int(name.split("-")[1]))
+
     def losses(self, run):
         lines = (self.folder / run / "log.jsonl").read_text().splitlines()
         return [line["loss"] for line in map(json.loads, lines) if "loss" in line]
@@ -140,6 +144,18 @@ class Training(unittest.TestCase):
         again = self.train("--steps", "4")
         self.assertEqual(again.returncode, 1)
         self.assertIn("--resume", again.stderr)
+        self.assertIn("--overwrite", again.stderr)
+
+    def test_starts_anew_where_it_is_told_to(self):
+        self.assertEqual(self.train("--steps", "8").returncode, 0)
+        first = self.checkpoints()
+        self.assertNotEqual(self.train("--overwrite", "--task", "nonsense").returncode, 0)
+        self.assertNotEqual(self.train("--overwrite", "--data.train.files", "no.txt").returncode, 0)
+        self.assertEqual(self.train("--overwrite", "--resume").returncode, 2)
+        self.assertEqual(self.checkpoints(), first)
+        again = self.train("--steps", "4", "--overwrite")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(self.checkpoints()[-1], "checkpoint-4")
 
     def test_what_is_trained_generates(self):
         self.assertEqual(self.train().returncode, 0)
