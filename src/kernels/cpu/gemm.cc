@@ -265,9 +265,9 @@ struct Bf16Engine {
 
   static HWY_INLINE void Kernel(size_t rows, size_t columns, size_t kc, const MatrixRef& a,
                                 const uint16_t* strip, const uint16_t* panel, float* sums,
-                                bool accumulate, const Bf16Meanwhile& meanwhile) {
+                                bool accumulate, const Bf16Meanwhile* meanwhile) {
     bf16_strip_product(rows, columns, kc, strip, bf16_strip_form(a.row_stride), panel, sums,
-                       kBf16Cols, accumulate, &meanwhile);
+                       kBf16Cols, accumulate, meanwhile);
   }
 
   // Lines [from, from + count) of the next panel come to the L2 cache.
@@ -413,15 +413,21 @@ class Rectangle {
         const Tile tile{rows.begin + start, height, j, width, sums_ + next * kTile};
         next = next + 1 == tiles ? 0 : next + 1;
         if constexpr (Engine::kOverlaps) {
+          if (strips == 1) {  // all time goes by with reading the panel: nothing can be hidden
+            Engine::Kernel(height, width, kc, q_.a, a, panel, tile.sums, block != 0, nullptr);
+            if (last) FinishRows(tile, {0, height});
+            continue;
+          }
           const float* wanted = sums_ + next * kTile;
-          const auto meanwhile = [&](size_t index) HWY_ATTR {
+          const auto beside = [&](size_t index) HWY_ATTR {
             if (more) Engine::BringPanel(ahead.panel, kc, (s * kBf16Parts + index) * lines, lines);
             if (block != 0) BringSums(wanted, part(index, kBf16Parts, kTile));
             if (last) BringOutput(tile, part(index, kBf16Parts, tile.rows));
             FinishRows(before, part(index, kBf16Parts, before.rows));
           };
+          const Bf16Meanwhile meanwhile = beside;
           Engine::Kernel(height, width, kc, q_.a, a + s * Engine::StripSize(kc), panel, tile.sums,
-                         block != 0, meanwhile);
+                         block != 0, &meanwhile);
           if (last) before = tile;
         } else {
           if (last) BringOutput(tile, {0, height});
