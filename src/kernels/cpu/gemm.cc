@@ -335,6 +335,8 @@ class Rectangle {
   // With fewer the panels go by as fast as memory gives them, and asking twice costs more than it
   // helps.
   static constexpr size_t kStripsToHidePrefetch = 6;
+  // What is prefetched comes in small portions, but to finish rows costs something each time.
+  static constexpr size_t kPartsToFinish = 4;
 
   size_t Start(size_t block) const { return block * blocks_.size; }
   size_t Depth(size_t block) const {
@@ -422,8 +424,10 @@ class Rectangle {
           const auto beside = [&](size_t index) HWY_ATTR {
             if (more) Engine::BringPanel(ahead.panel, kc, (s * kBf16Parts + index) * lines, lines);
             if (block != 0) BringSums(wanted, part(index, kBf16Parts, kTile));
-            if (last) BringOutput(tile, part(index, kBf16Parts, tile.rows));
-            FinishRows(before, part(index, kBf16Parts, before.rows));
+            if (index % kPartsToFinish != 0) return;
+            constexpr size_t kTimes = kBf16Parts / kPartsToFinish;
+            if (last) BringOutput(tile, part(index / kPartsToFinish, kTimes, tile.rows));
+            FinishRows(before, part(index / kPartsToFinish, kTimes, before.rows));
           };
           const Bf16Meanwhile meanwhile = beside;
           Engine::Kernel(height, width, kc, q_.a, a + s * Engine::StripSize(kc), panel, tile.sums,
