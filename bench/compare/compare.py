@@ -42,19 +42,33 @@ def parse_arguments():
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--threads", type=int, default=2, help="threads of each side (default 2)")
     parser.add_argument("--update", action="store_true",
-                        help="write the tables into docs/performance.md")
+                        help="write the tables into docs/performance.md, each as a whole")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2],
                         help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
+TABLES = {"model": "models", "tokenizer": "tokenizers", "decode": "decode",
+          "translate": "translate", "train": "train", "ranks": "ranks"}
+
+
+def table_of(case):
+    return TABLES.get(case.op, "ops")
+
+
 def selected(arguments):
-    found = [case for case in cases.all_cases(arguments.quick)
+    every = list(cases.all_cases(arguments.quick))
+    found = [case for case in every
              if not arguments.only or any(fnmatch.fnmatch(case.name, pattern) or
                                           fnmatch.fnmatch(case.name, f"*{pattern}*")
                                           for pattern in arguments.only)]
     if not found:
         raise SystemExit(f"error: expected --only to match a case, found none: {arguments.only}")
+    for table in {table_of(case) for case in found} if arguments.update else ():
+        names = [{case.name for case in some if table_of(case) == table} for some in (found, every)]
+        if names[0] != names[1]:
+            raise SystemExit("error: --update writes whole tables: expected --only to match all "
+                             f"{len(names[1])} cases of '{table}', found {len(names[0])}")
     return found
 
 
@@ -196,10 +210,8 @@ def main():
     kinds = {"ops": compare_ops, "models": compare_models, "tokenizers": compare_tokenizers,
              "decode": compare_generation, "translate": compare_generation,
              "train": compare_training, "ranks": compare_ranks}
-    kind_of = {"model": "models", "tokenizer": "tokenizers", "decode": "decode",
-               "translate": "translate", "train": "train", "ranks": "ranks"}
     for kind, compare in kinds.items():
-        wanted = [case for case in chosen if kind_of.get(case.op, "ops") == kind]
+        wanted = [case for case in chosen if table_of(case) == kind]
         if wanted:
             found, texts[kind] = compare(wanted, torch, peer, arguments)
             results += found
