@@ -57,9 +57,8 @@ void train(const TrainConfig& config, const Options& options, GradientExchange& 
   const std::optional<fs::path> start = start_of(options, config.trainer.output);
   TrainingRun run(config, exchange, start, say);
   const int64_t first = run.trainer().state().step, steps = run.trainer().steps();
-  if (start)
-    say(fmt::format("going on from {}", start->string()));
-  else if (speaks)  // An earlier run's are in the way now, and not before all was found in order.
+  if (start) say(fmt::format("going on from {}", start->string()));
+  if (options.overwrite && speaks)  // not before all was found in order
     prune_checkpoints(config.trainer.output, /*keep=*/0, /*best=*/-1);
   const auto [trained, all] = run.parameter_counts();
   say(fmt::format("training {}{} parameters for {} steps", trained,

@@ -47,15 +47,24 @@ void append_time(std::string& out) {
   append(out, std::bit_cast<uint64_t>(now));
 }
 
+constexpr const char* kPrefix = "events.out.tfevents.";
+
 std::string file_name() {
   char host[256] = "host";
   gethostname(host, sizeof host - 1);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return fmt::format("events.out.tfevents.{}.{}.{}",
+  return fmt::format("{}{}.{}.{}", kPrefix,
                      std::chrono::duration_cast<std::chrono::seconds>(now).count(), host, getpid());
 }
 
 }  // namespace
+
+void remove_event_files(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().filename().string().starts_with(kPrefix))
+      std::filesystem::remove(entry.path(), error);
+}
 
 uint32_t crc32c(std::string_view bytes) {
   static constexpr std::array<uint32_t, 256> kTable = make_table();

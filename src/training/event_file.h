@@ -23,6 +23,9 @@ class EventFile {
   std::ofstream out_;
 };
 
+// Those of earlier runs, which would be drawn over a new one's. What cannot be removed stays.
+void remove_event_files(const std::filesystem::path& folder);
+
 // CRC-32C (Castagnoli), as the record format uses it.
 uint32_t crc32c(std::string_view bytes);
 

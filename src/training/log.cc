@@ -11,10 +11,15 @@ namespace {
 
 constexpr const char* kLog = "log.jsonl";
 
+EventFile open_events(const std::filesystem::path& folder, int64_t from_step) {
+  if (from_step == 0) remove_event_files(folder);
+  return EventFile(folder);
+}
+
 }  // namespace
 
 TrainingLog::TrainingLog(std::filesystem::path folder, int64_t from_step)
-    : folder_(std::move(folder)), events_(folder_) {
+    : folder_(std::move(folder)), events_(open_events(folder_, from_step)) {
   read_back(from_step);
   lines_.open(folder_ / kLog, std::ios::app);
   require<FileError>(lines_.good(), "{}: cannot be written", (folder_ / kLog).string());

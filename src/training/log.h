@@ -13,7 +13,7 @@ namespace glassformer {
 
 // What a run leaves to be looked at, in its folder: log.jsonl (a line a step or evaluation),
 // TensorBoard events, and at the end loss.svg. A resumed run goes on with the log from the step it
-// starts at. Throws FileError.
+// starts at; one from step 0 starts log and events anew. Throws FileError.
 class TrainingLog {
  public:
   TrainingLog(std::filesystem::path folder, int64_t from_step);

@@ -21,6 +21,14 @@ size_t count_files(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
+TEST(MakeFolders, SaysWhetherItMadeThemAndWhatIsInTheWay) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(make_folders(folder / "a" / "b"));
+  EXPECT_FALSE(make_folders(folder / "a" / "b"));
+  write_bytes(folder / "file", "x");
+  expect_throws<FileError>([&] { make_folders(folder / "file" / "c"); }, "/file/c: cannot be made");
+}
+
 TEST(AtomicFile, ReplacesOnCommitOnly) {
   const TemporaryFolder folder;
   write_bytes(folder / "a", "old");

@@ -156,6 +156,7 @@ class Training(unittest.TestCase):
         again = self.train("--steps", "4", "--overwrite")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(self.checkpoints()[-1], "checkpoint-4")
+        self.assertEqual(len(list((self.folder / "run").glob("events.out.tfevents.*"))), 1)
 
     def test_what_is_trained_generates(self):
         self.assertEqual(self.train().returncode, 0)

@@ -131,7 +131,7 @@ namespace {
 template <class Value>
 struct PanelAhead {
   const Value* panel;  // null where there is nothing to bring
-  size_t strip, strips;
+  size_t strip;
 };
 
 struct F32Engine {
@@ -407,7 +407,7 @@ class Rectangle {
       const Value* panel = Panel(block, j, width);
       const bool more =
           q_.panels != nullptr && j + width < columns.end && strips >= kStripsToHidePrefetch;
-      PanelAhead<Value> ahead{more ? panel + Engine::PanelSize(kc) : nullptr, 0, strips};
+      PanelAhead<Value> ahead{more ? panel + Engine::PanelSize(kc) : nullptr, 0};
       for (size_t s = 0; s < strips; ++s) {
         ahead.strip = s;
         const size_t start = Engine::StripStart(s, rows.size());
