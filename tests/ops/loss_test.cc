@@ -136,6 +136,25 @@ TEST(CrossEntropy, LargeLogitsAreStable) {
   EXPECT_NEAR(loss.to_vector<float>()[1], std::log1p(std::exp(-1.0)), 1e-6);
 }
 
+// The first numbers of a row say nothing about the rest of it.
+TEST(CrossEntropy, LogitsThatRise) {
+  constexpr int64_t kWidth = 3001, kTarget = 2000;
+  for (const float top : {20.0F, 60.0F, 200.0F, 5000.0F})
+    for (const double smoothing : {0.0, 0.1}) {
+      std::vector<float> row(kWidth, -1);
+      row[kTarget] = top;
+      row[kTarget + 1] = top - 7;
+      double sum = 0, all = 0;
+      for (const float x : row) sum += std::exp(static_cast<double>(x) - top), all += x;
+      const double log_sum = top + std::log(sum);
+      const double smoothed = smoothing * (log_sum - all / kWidth);
+      const double expected = (1 - smoothing) * (log_sum - top) + smoothed;
+      const Tensor logits = from_vector(row, {1, kWidth});
+      const Tensor loss = cross_entropy(logits, ids({kTarget}), {.label_smoothing = smoothing});
+      EXPECT_NEAR(loss.item(), expected, 2e-7 + 1e-6 * smoothed) << top;
+    }
+}
+
 TEST(CrossEntropy, HalfLogitsGiveAFloat32Loss) {
   const Tensor logits = cast(random_normal({4, 9}, {1, 1}), DType::kBFloat16);
   const Tensor targets = ids({0, 3, 8, 1});

@@ -46,6 +46,25 @@ TEST(Softmax, RowsWithoutASumAreNan) {
     }
 }
 
+// The first numbers of a row say nothing about the rest of it.
+TEST(Softmax, RowsThatRise) {
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat16})
+    for (const float top : {30.0F, 60.0F, 100.0F, 3000.0F, 60000.0F})
+      for (const size_t at : {size_t{70}, size_t{5000}, static_cast<size_t>(kWidth - 1)}) {
+        std::vector<float> row = row_with(-top, top, at);
+        row[at / 2] = top - 2;
+        const Tensor x = cast(from_vector(row, {1, kWidth}), dtype);
+        const auto y = softmax(x).to_vector<float>(), log_y = log_softmax(x).to_vector<float>();
+        const auto places = cast(x, DType::kFloat32).to_vector<float>();
+        const double high = places[at], second = places[at / 2];
+        const double sum = 1 + std::exp(second - high);
+        EXPECT_NEAR(y[at], 1 / sum, 5e-3);
+        EXPECT_NEAR(y[at / 2], std::exp(second - high) / sum, 5e-3);
+        EXPECT_NEAR(log_y[at / 2], second - high - std::log(sum), 2e-2);
+        EXPECT_NEAR(y[1], 0, 1e-20);
+      }
+}
+
 TEST(Softmax, BadArguments) {
   EXPECT_THROW(softmax(Tensor()), ValueError);
   EXPECT_THROW(softmax(zeros({2, 3}), 2), ShapeError);

@@ -21,6 +21,7 @@
 #include "kernels/access.h"
 #include "kernels/attention.h"
 #include "kernels/cpu/bf16_tile.h"
+#include "kernels/cpu/exp-inl.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/philox-inl.h"
 #include "kernels/cpu/row-inl.h"
@@ -419,31 +420,6 @@ inline HWY_NOINLINE void DropRow(const ScoreTile& tile, const Tensor& query, con
     });
   }
 }
-
-// 2^x for x <= 0; results below the smallest normal number are 0, 2^-inf = 0, 2^0 = 1. The weights
-// of a softmax need no more. Relative error measured: 1.6e-7, and 2.9e-6 with the shorter
-// polynomial for weights that are rounded to bfloat16 (2^-9).
-template <class Element, class D>
-HWY_INLINE hn::Vec<D> Exp2OfNonPositive(D d, hn::Vec<D> x) {
-  const hn::RebindToSigned<D> di;
-  const auto magic = hn::Set(d, 12582912.0F);  // 1.5 · 2^23 pushes the fraction out
-  const auto shifted = hn::Add(x, magic);
-  const auto r = hn::Sub(x, hn::Sub(shifted, magic));  // in [-1/2, 1/2], or unused
-  constexpr float kTerms[] = {1.0F,           6.93147004e-1F, 2.40222424e-1F,
-                              5.55073358e-2F, 9.67151485e-3F, 1.32647320e-3F};
-  constexpr float kFewTerms[] = {1.0F, 6.93124175e-1F, 2.40240991e-1F, 5.59064448e-2F,
-                                 9.58286040e-3F};
-  hn::Vec<D> p;
-  if constexpr (sizeof(Element) == sizeof(float))
-    p = Polynomial(d, r, kTerms);
-  else
-    p = Polynomial(d, r, kFewTerms);
-  const auto scaled = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0F)), hn::BitCast(d, scaled));
-}
-
-constexpr float kLog2E = 1.44269504F;
-constexpr float kLn2 = 0.693147181F;
 
 }  // namespace HWY_NAMESPACE
 }  // namespace glassformer::cpu

@@ -244,7 +244,7 @@ class BackwardRun {
       const auto shift = hn::Load(d, lse_ + panel * kCols + v);
       const auto common = hn::Load(d, shared_ + panel * kCols + v);
       for (size_t at = v; at < count; at += kCols) {
-        const auto w = Exp2OfNonPositive<Element>(d, hn::MulSub(hn::Load(d, s + at), scale, shift));
+        const auto w = Exp2<Element>(d, hn::MulSub(hn::Load(d, s + at), scale, shift));
         hn::Store(w, d, s + at);
         hn::Store(hn::Mul(w, hn::Sub(hn::Load(d, g + at), common)), d, g + at);
       }

@@ -220,13 +220,13 @@ class ForwardTask {
       hn::Store(highest, d, panel.highest + v * kLanes);
       // Where nothing may be seen yet -inf - 0 gives the weight 0, and -inf - -inf would not.
       shift[v] = hn::IfThenZeroElse(hn::Eq(highest, hn::Set(d, kMinusInfinity)), highest);
-      shrink[v] = Exp2OfNonPositive<Element>(d, hn::Sub(before, shift[v]));
+      shrink[v] = Exp2<Element>(d, hn::Sub(before, shift[v]));
       grows |= !hn::AllTrue(d, hn::Eq(before, highest));
       sum[v] = hn::Zero(d);
     }
     for (int64_t j = 0; j < keys; ++j)
       for (int64_t v = 0; v < kVectors; ++v) {
-        const V w = Exp2OfNonPositive<Element>(d, hn::MulSub(load(j, v), scale, shift[v]));
+        const V w = Exp2<Element>(d, hn::MulSub(load(j, v), scale, shift[v]));
         hn::Store(w, d, scores_ + j * kCols + v * kLanes);
         sum[v] = hn::Add(sum[v], w);
       }

@@ -106,7 +106,7 @@ class WeightsTask {
     const auto scale = hn::Set(d, plain_ ? static_cast<float>(params_.scale) * kLog2E : kLog2E);
     const auto shift = hn::Set(d, lse * kLog2E);
     MapRow(s + begin, w + begin, end - begin, [&](auto v, size_t) HWY_ATTR {
-      return Exp2OfNonPositive<float>(d, hn::MulSub(v, scale, shift));
+      return Exp2<float>(d, hn::MulSub(v, scale, shift));
     });
   }
 

@@ -15,7 +15,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "kernels/cpu/exp_sum-inl.h"
+#include "kernels/cpu/exp-inl.h"
 #include "kernels/cpu/flat-inl.h"
 #include "kernels/cpu/row-inl.h"
 #include "kernels/cpu/scratch.h"
@@ -104,7 +104,7 @@ HWY_INLINE Softened Soften(float* scores, int64_t count) {
   const auto least = hn::Set(d, highest);
   auto sum = hn::Zero(d);
   MapRow(scores, scores, count, [&](auto s, size_t valid) HWY_ATTR {
-    const auto e = ExpOfNegative(d, hn::Sub(s, least));
+    const auto e = ExpOfSmall(d, hn::Sub(s, least));
     sum = hn::Add(sum, FirstOf(d, e, valid));
     return e;
   });

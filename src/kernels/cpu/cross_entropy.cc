@@ -57,17 +57,18 @@ void CrossEntropy(const Tensor& logits, const Tensor& targets, const Tensor& wei
     } else {
       auto lanes = hn::Zero(d);
       const auto shift = hn::Set(d, pivot);
-      sum = RowExpSum(x, width, [&](auto v, auto, int64_t c, size_t count) HWY_ATTR {
+      const auto add = [&](auto v, auto, int64_t c, size_t count) HWY_ATTR {
         const auto term = hn::Mul(w.At(c, count), hn::Sub(v, shift));
         lanes = hn::Add(lanes, FirstOf(d, term, count));
-      });
+      };
+      sum = RowExpSum(x, width, add, [&]() HWY_ATTR { lanes = hn::Zero(d); });
       spread = SumLanes(d, lanes);
     }
-    const float log_sum = std::log(sum.sum);
-    total = sum.highest + log_sum;
-    loss = (1.0F - s) * w.of(t) * ((sum.highest - target) + log_sum);
-    if (s != 0.0F)
-      loss += s / static_cast<float>(width) * (w.sum * ((sum.highest - pivot) + log_sum) - spread);
+    const double log_sum = sum.log();
+    const auto above = [&](float x_c) { return static_cast<float>(log_sum - x_c); };
+    total = static_cast<float>(log_sum);
+    loss = (1.0F - s) * w.of(t) * above(target);
+    if (s != 0.0F) loss += s / static_cast<float>(width) * (w.sum * above(pivot) - spread);
   };
   ForRows(of_row, logits);
 }
@@ -91,10 +92,11 @@ void CrossEntropyBackward(const Tensor& logits, const Tensor& targets, const Ten
     const float g = input<float>(dy)[one_dy ? 0 : row] * share;
     const float hard = g * (1.0F - s) * w.of(t), soft = g * s / static_cast<float>(width);
     const float total = input<float>(log_sum_exp)[row], factor = hard + soft * w.sum;
+    constexpr int64_t kAhead = 2048;
     const auto softmax = [&](int64_t c, size_t count) HWY_ATTR {
-      hwy::Prefetch(x + c + kExpBlock);
+      hwy::Prefetch(x + c + kAhead);
       const auto v = LoadSome(hn::ScalableTag<float>(), x + c, count);
-      const auto e = ExpOfNegative<T>(d, hn::Sub(v, hn::Set(d, total)));
+      const auto e = ExpOfSmall<T>(d, hn::Sub(v, hn::Set(d, total)));
       return hn::Mul(hn::Set(d, factor), e);
     };
     if (s == 0.0F) {

@@ -10,7 +10,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "kernels/cpu/exp_sum-inl.h"
+#include "kernels/cpu/exp-inl.h"
 #include "kernels/cpu/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,7 +46,7 @@ HWY_INLINE double SumOfExp(const float* row, int64_t width, float max, F&& visit
                                                           size_t turn) HWY_ATTR {
       const auto x = hn::Sub(LoadSome(hn::ScalableTag<float>(), row + from + i, count), highest);
       // NaN counts for nothing.
-      auto e = hn::IfThenElseZero(hn::Eq(x, x), ExpOfNegative(hn::ScalableTag<float>(), x));
+      auto e = hn::IfThenElseZero(hn::Eq(x, x), ExpOfSmall(hn::ScalableTag<float>(), x));
       e = FirstOf(d, e, count);
       sums[turn] = hn::Add(sums[turn], e);
       visit(e, from + i, count);

@@ -20,27 +20,20 @@ namespace HWY_NAMESPACE {
 // Floor: one read and one write of the rows from memory. The exponentials of a row wait for its sum
 // in a buffer of their own, which stays in the cache and holds them in float32.
 template <class T>
-HWY_INLINE void SoftmaxRow(const T* x, T* y, int64_t width, bool stream, float* exps,
-                           float* block_highest) {
+HWY_INLINE void SoftmaxRow(const T* x, T* y, int64_t width, bool stream, float* exps) {
   const hn::ScalableTag<float> d;
   const auto keep = [&](auto, auto e, int64_t i, size_t) HWY_ATTR { hn::StoreU(e, d, exps + i); };
-  const ExpSum total = RowExpSum(x, width, keep, block_highest);
-  for (int64_t block = 0; block < ExpBlocks(width); ++block) {
-    const int64_t at = block * kExpBlock;
-    const auto scale = hn::Set(d, std::exp(block_highest[block] - total.highest) / total.sum);
-    WriteRow(y + at, std::min(kExpBlock, width - at), stream, [&](int64_t i, size_t) HWY_ATTR {
-      return hn::Mul(hn::LoadU(d, exps + at + i), scale);
-    });
-  }
+  const auto scale = hn::Set(d, 1.0F / RowExpSum(x, width, keep, [] {}).sum);
+  WriteRow(y, width, stream, [&](int64_t i, size_t) HWY_ATTR {
+    return hn::Mul(hn::LoadU(d, exps + i), scale);
+  });
 }
 
 void Softmax(const Tensor& x_in, const Tensor& y_out) {
   const bool stream = Streams(y_out);
   const auto of_row = [&]<class T>(int64_t width, int64_t /*row*/, const T* x, T* y) HWY_ATTR {
-    const auto blocks = static_cast<size_t>(ExpBlocks(width));
-    const auto padded = static_cast<size_t>(width) + hn::Lanes(hn::ScalableTag<float>());
-    auto* exps = thread_scratch<float>(Scratch::kRow, padded + blocks);
-    SoftmaxRow(x, y, width, stream, exps, exps + padded);
+    const size_t padded = static_cast<size_t>(width) + hn::Lanes(hn::ScalableTag<float>());
+    SoftmaxRow(x, y, width, stream, thread_scratch<float>(Scratch::kRow, padded));
   };
   ForRows(of_row, x_in, y_out);
 }
@@ -68,10 +61,11 @@ void LogSoftmax(const Tensor& x_in, const Tensor& y_out) {
   const bool stream = Streams(y_out);
   const auto of_row = [&]<class T>(int64_t width, int64_t /*row*/, const T* x, T* y) HWY_ATTR {
     const hn::ScalableTag<float> d;
-    const ExpSum total = RowExpSum(x, width);
-    const auto highest = hn::Set(d, total.highest), log_sum = hn::Set(d, std::log(total.sum));
+    const double total = RowExpSum(x, width).log();
+    const auto most = static_cast<float>(total);
+    const auto log_sum = hn::Set(d, most), rest = hn::Set(d, static_cast<float>(total - most));
     WriteRow(y, width, stream, [&](int64_t i, size_t count) HWY_ATTR {
-      return hn::Sub(hn::Sub(LoadSome(hn::ScalableTag<float>(), x + i, count), highest), log_sum);
+      return hn::Sub(hn::Sub(LoadSome(hn::ScalableTag<float>(), x + i, count), log_sum), rest);
     });
   };
   ForRows(of_row, x_in, y_out);
@@ -91,7 +85,7 @@ void LogSoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& d
       hwy::Prefetch(dy + width + i);
       const auto l = LoadSome(hn::ScalableTag<float>(), y + i, count),
                  g = LoadSome(hn::ScalableTag<float>(), dy + i, count);
-      return hn::NegMulAdd(ExpOfNegative<T>(d, l), total, g);
+      return hn::NegMulAdd(ExpOfSmall<T>(d, l), total, g);
     });
   };
   ForRows(of_row, y_in, dy_in, dx_out);
