@@ -41,15 +41,20 @@ bool turned_off(const char* variable) {
   return value != nullptr && std::string_view(value) == "0";
 }
 
+bool amx_turned_off() { return avx512_turned_off() || turned_off("GLASSFORMER_AMX"); }
+
 }  // namespace
 
+bool avx2_turned_off() { return turned_off("GLASSFORMER_AVX2"); }
+bool avx512_turned_off() { return avx2_turned_off() || turned_off("GLASSFORMER_AVX512"); }
+
 bool amx_bf16_usable() {
-  static const bool usable = !turned_off("GLASSFORMER_AMX") && ask_for_amx(1U << 22);
+  static const bool usable = !amx_turned_off() && ask_for_amx(1U << 22);
   return usable;
 }
 
 bool amx_int8_usable() {
-  static const bool usable = !turned_off("GLASSFORMER_AMX") && ask_for_amx(1U << 25);
+  static const bool usable = !amx_turned_off() && ask_for_amx(1U << 25);
   return usable;
 }
 
@@ -57,7 +62,7 @@ bool avx512_bf16_usable() {
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_cpu_init();  // constructors of other files may ask before its own has run
   static const bool usable =
-      !turned_off("GLASSFORMER_AVX512_BF16") && __builtin_cpu_supports("avx512bf16") &&
+      !avx512_turned_off() && !turned_off("GLASSFORMER_AVX512_BF16") && __builtin_cpu_supports("avx512bf16") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq");
   return usable;

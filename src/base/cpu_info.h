@@ -2,6 +2,11 @@
 
 namespace glassformer {
 
+// GLASSFORMER_AVX512=0 in the environment turns off everything of AVX-512 and above, tiles too, and
+// GLASSFORMER_AVX2=0 whatever not every processor of its kind has: to compare, and to test the code
+// that others run.
+bool avx512_turned_off();
+bool avx2_turned_off();
 // True where the bfloat16 tile instructions (AMX) exist, the operating system saves their state and
 // this process was allowed to use them. GLASSFORMER_AMX=0 in the environment turns them off.
 // Asked once; the processor's words alone are not enough: virtual machines are seen to hide parts.

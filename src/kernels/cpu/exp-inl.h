@@ -32,7 +32,26 @@ constexpr bool kExpSaturates = false;
 
 namespace math {
 
-// p · 2^floor(n) for n from -126 to 126 and 1/2 <= p <= 2, and zero where x < least.
+// x = n + r with n whole and 0 <= r < 1; n may be left in x, where Scaled takes it from there.
+template <class D>
+struct Split {
+  hn::Vec<D> n, r;
+};
+template <class D>
+HWY_INLINE Split<D> SplitOf(D /*d*/, hn::Vec<D> x) {
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {
+    constexpr int kDown = 9;
+    return {x, hn::Vec<D>{_mm512_reduce_ps(x.raw, kDown)}};
+  }
+#endif
+  const auto n = hn::Floor(x);
+  return {n, hn::Sub(x, n)};
+}
+
+constexpr float kMagic = 12582912.0F;  // 1.5·2^23: the low bits of kMagic + n are n
+
+// p · 2^n for n from -126 to 126 and 1/2 <= p <= 2, and zero where x < least.
 template <class D>
 HWY_INLINE hn::Vec<D> Scaled(D d, hn::Vec<D> p, hn::Vec<D> n, hn::Vec<D> x, float least) {
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
@@ -42,21 +61,9 @@ HWY_INLINE hn::Vec<D> Scaled(D d, hn::Vec<D> p, hn::Vec<D> n, hn::Vec<D> x, floa
   }
 #endif
   const hn::RebindToSigned<D> di;
-  const auto scale = hn::ShiftLeft<23>(hn::ConvertTo(di, hn::Floor(n)));
+  const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, hn::Add(n, hn::Set(d, kMagic))));
   const auto scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, p), scale));
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, least)), scaled);
-}
-
-// x - floor(x).
-template <class D>
-HWY_INLINE hn::Vec<D> Fraction(D /*d*/, hn::Vec<D> x) {
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-  if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {
-    constexpr int kDown = 9;
-    return hn::Vec<D>{_mm512_reduce_ps(x.raw, kDown)};
-  }
-#endif
-  return hn::Sub(x, hn::Floor(x));
 }
 
 }  // namespace math
@@ -69,13 +76,13 @@ HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
   constexpr float kTerms[] = {1.0F,          0.693151057F,   0.240165651F,
                               0.0557993017F, 0.00901488494F, 0.00186895637F};
   constexpr float kFewTerms[] = {1.0F, 0.693044722F, 0.241280645F, 0.0522420481F, 0.0134268114F};
-  const auto r = math::Fraction(d, x);
+  const auto split = math::SplitOf(d, x);
   hn::Vec<D> p;
   if constexpr (math::kShort<T>)
-    p = Polynomial(d, r, kFewTerms);
+    p = Polynomial(d, split.r, kFewTerms);
   else
-    p = Polynomial(d, r, kTerms);
-  return math::Scaled(d, p, x, x, -126.0F);
+    p = Polynomial(d, split.r, kTerms);
+  return math::Scaled(d, p, split.n, x, -126.0F);
 }
 
 // e^x for x < 88. Within 1.2 ulp; 0 where Exp gives 0, and e^0 = 1. Where the numbers come from or
@@ -84,11 +91,13 @@ template <class T = float, class D>
 HWY_INLINE hn::Vec<D> ExpOfSmall(D d, hn::Vec<D> x) {
   if constexpr (math::kShort<T>) {
     return Exp2<T>(d, hn::Mul(x, hn::Set(d, kLog2E)));
+  } else if constexpr (!HWY_NATIVE_FMA) {
+    return Exp(d, x);  // what follows takes x · log2 e - n to be exact
   } else {
     constexpr float kTerms[] = {1.0F,           0.693147182F,   0.240226462F,   0.0555032864F,
                                 0.00961848907F, 0.00133999309F, 0.000153458124F};
     const auto log2_e = hn::Set(d, 1.44269502F), rest_of_it = hn::Set(d, 1.92596303e-8F);
-    const auto magic = hn::Set(d, 12582912.0F);  // 1.5·2^23 pushes the fraction out
+    const auto magic = hn::Set(d, math::kMagic);
     const auto n = hn::Sub(hn::MulAdd(x, log2_e, magic), magic);  // whole, |r| <= 1/2
     const auto r = hn::MulAdd(x, rest_of_it, hn::MulSub(x, log2_e, n));
     return math::Scaled(d, Polynomial(d, r, kTerms), n, x, -87.3365402F);
