@@ -33,12 +33,15 @@ class FunctionRef<R(Args...)> {
 // body(i) for every i in [0, count), handed out one at a time: for tasks of unequal cost.
 void parallel_tasks(int64_t count, FunctionRef<void(int64_t)> body);
 
-// body(begin, end) over at most num_threads() contiguous ranges that cover [0, count), none smaller
-// than `grain` unless it is the last: for even work over memory.
+// body(begin, end) over contiguous ranges that cover [0, count), none smaller than `grain` unless
+// what is left is: for even work over memory. Each thread has a share of its own, in a few pieces,
+// and then helps the others.
 void parallel_ranges(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
 // body(worker, workers) once on each thread: for kernels that hand out their own work. Inside,
 // `workers` may be 1.
 void parallel_workers(int wanted, FunctionRef<void(int, int)> body);
+// The most workers it would have here.
+int team_size(int wanted);
 
 }  // namespace glassformer

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "base/work_shares.h"
 
 #ifdef GLASSFORMER_STD_THREADS
 #include <thread>
@@ -19,7 +20,7 @@
 namespace glassformer {
 namespace {
 
-constexpr int kMaxThreads = 1024;
+constexpr int kMaxThreads = WorkShares::kMost;
 
 // Keeps the first exception of a team; an exception must not leave a parallel region.
 class FirstError {
@@ -92,8 +93,10 @@ void set_num_threads(int count) {
   set_count(count);
 }
 
+int team_size(int wanted) { return nested() ? 1 : std::min(wanted, num_threads()); }
+
 void parallel_workers(int wanted, FunctionRef<void(int, int)> body) {
-  const int size = nested() ? 1 : std::min(wanted, num_threads());
+  const int size = team_size(wanted);
   if (size <= 1) {
     body(0, 1);
     return;
@@ -113,12 +116,20 @@ void parallel_tasks(int64_t count, FunctionRef<void(int64_t)> body) {
 
 void parallel_ranges(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
-  const int64_t pieces = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, kMaxThreads);
-  parallel_workers(static_cast<int>(pieces), [&](int worker, int workers) {
-    const int64_t step = (count + workers - 1) / workers;
-    const int64_t begin = std::min(count, worker * step);
-    const int64_t end = std::min(count, begin + step);
-    if (begin < end) body(begin, end);
+  grain = std::max<int64_t>(grain, 1);
+  const int size = team_size(static_cast<int>(std::clamp<int64_t>(count / grain, 1, kMaxThreads)));
+  if (size <= 1) return body(0, count);
+  WorkShares shares;
+  const int64_t step = (count + size - 1) / size;
+  for (int share = 0; share < size; ++share)
+    shares.set(share, std::min(count, share * step), std::min(count, (share + 1) * step));
+  parallel_workers(size, [&](int worker, int) {
+    for (int turn = 0; turn < size; ++turn) {
+      const int share = (worker + turn) % size;
+      for (auto piece = shares.take(share, grain); !piece.empty();
+           piece = shares.take(share, grain))
+        body(piece.begin, piece.end);
+    }
   });
 }
 

@@ -1,6 +1,8 @@
 #include "glassformer/base/threads.h"
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -31,19 +33,37 @@ TEST_F(Threads, EveryPieceOnce) {
     for (const int64_t count : {0, 1, 7, 1000}) {
       std::vector<std::atomic<int>> tasks(static_cast<size_t>(count)), ranges(tasks.size());
       parallel_tasks(count, [&](int64_t i) { ++tasks[static_cast<size_t>(i)]; });
-      std::atomic<int> pieces{0};
+      std::atomic<int> short_pieces{0};
       parallel_ranges(count, 10, [&](int64_t begin, int64_t end) {
-        ++pieces;
         EXPECT_LT(begin, end);
+        short_pieces += end - begin < 10;
         for (int64_t i = begin; i < end; ++i) ++ranges[static_cast<size_t>(i)];
       });
-      EXPECT_LE(pieces, threads);
+      EXPECT_LE(short_pieces, threads);  // the ends of their shares
       for (size_t i = 0; i < tasks.size(); ++i) {
         EXPECT_EQ(tasks[i], 1);
         EXPECT_EQ(ranges[i], 1);
       }
     }
   }
+}
+
+// One of two threads does nothing until the other has done all the rest.
+TEST_F(Threads, WhoIsDoneHelps) {
+  set_num_threads(2);
+  constexpr int64_t kCount = 1000;
+  std::atomic<int64_t> done{0};
+  std::atomic<int> at_work{0}, waited{0};
+  parallel_ranges(kCount, 1, [&](int64_t begin, int64_t end) {
+    if (at_work++ == 0) {  // the first piece, and a quarter of a share at most
+      for (int i = 0; i < 5000 && done + end - begin < kCount; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ++waited;
+    }
+    done += end - begin;
+  });
+  EXPECT_EQ(done, kCount);
+  EXPECT_EQ(waited, 1);
 }
 
 TEST_F(Threads, ExceptionsReachTheCaller) {

@@ -1,8 +1,9 @@
-// The blocked product. A thread owns a rectangle of C and shares nothing but its inputs, so there
-// is no barrier; what threads in one row or column of the grid pack twice is cheaper than waiting.
+// The blocked product. A thread has a rectangle of C and shares nothing but its inputs, so there is
+// no barrier; what threads in one row or column of the grid pack twice is cheaper than waiting. One
+// that is done takes columns from another of the same rows.
 //
 //   for blocks of rows            their A, packed, fits the L2 cache with what else is needed
-//     for blocks of columns       and so does their block of sums
+//     for blocks of columns       and so does their block of sums; a piece of a share, or less
 //       for blocks of k           a panel of B stays in the L2 cache
 //         for panels of B         packed right before use, or beforehand for many rows
 //           for strips of A       the register tile; after the last block of k, the epilogue
@@ -18,6 +19,7 @@
 #include "base/parallel.h"
 #include "glassformer/base/threads.h"
 #include "kernels/cpu/bf16_tile.h"
+#include "kernels/cpu/gemm_plan.h"
 #include "kernels/cpu/quantised.h"
 #include "kernels/cpu/weight_memory.h"
 
@@ -80,9 +82,6 @@ inline ThreadScratch& scratch() {
   return memory;
 }
 
-inline size_t div_up(size_t a, size_t b) { return (a + b - 1) / b; }
-inline size_t round_up(size_t a, size_t b) { return div_up(a, b) * b; }
-
 // k in `count` blocks of `size` (the last may be shorter): as even as the unit allows, and a
 // function of k alone.
 struct KBlocks {
@@ -92,18 +91,6 @@ struct KBlocks {
 };
 
 constexpr size_t kLineBytes = 64;  // of a cache
-
-struct Range {
-  size_t begin, end;
-  size_t size() const { return end - begin; }
-};
-
-// Part `index` of `count` even ones of [0, total), each but the last a multiple of `unit`.
-inline Range part(size_t index, size_t count, size_t total, size_t unit = 1) {
-  const size_t units = div_up(total, unit);
-  return {std::min(total, index * units / count * unit),
-          std::min(total, (index + 1) * units / count * unit)};
-}
 
 inline const void* offset(const MatrixRef& x, size_t row, size_t col) {
   const int64_t at =
@@ -126,7 +113,8 @@ namespace {
 // are brought into shape, and the kernel of one strip, whose sums are a tile of [kRows][kColumns].
 // Each strip brings its share of the next panel nearer. Where an engine reads A in place, nothing
 // is packed of it, and the strips are rows of A. An engine with kOverlaps does other work while it
-// multiplies, which is how the tile before is finished there.
+// multiplies, which is how the tile before is finished there. To pack other rows of A only to help
+// a thread with its last columns is worth the time where products take long beside it.
 
 template <class Value>
 struct PanelAhead {
@@ -139,9 +127,8 @@ struct F32Engine {
   static constexpr size_t kRows = kMr, kColumns = kNr;
   static size_t BlockK() { return 768; }  // panels of 96 KB, read from L2 once a strip
   static constexpr size_t kUnitK = 1;
-  static size_t BlockRows() { return 192; }  // 576 KB of A
-  static constexpr size_t kUnitRows = 1;
   static constexpr bool kOverlaps = false;
+  static constexpr bool kHelpsOtherRows = true;
 
   static size_t Strips(size_t rows) { return StripCount(rows); }
   static size_t StripStart(size_t s, size_t rows) { return StripBegin(s, rows); }
@@ -224,11 +211,8 @@ struct Bf16Engine {
   static constexpr size_t kRows = kBf16Rows, kColumns = kBf16Cols;
   static size_t BlockK() { return 768; }  // panels of 48 KB, read once a strip
   static constexpr size_t kUnitK = kBf16Depth;
-  // The tile unit takes a panel faster than it comes from far, so that more rows must share it;
-  // where it is the L2 cache has 2 MB.
-  static size_t BlockRows() { return amx_bf16_usable() ? 512 : 192; }
-  static constexpr size_t kUnitRows = kBf16Rows;
   static constexpr bool kOverlaps = true;
+  static constexpr bool kHelpsOtherRows = false;
 
   static size_t Strips(size_t rows) { return div_up(rows, kBf16Rows); }
   static size_t StripStart(size_t s, size_t rows) { return std::min(s * kBf16Rows, rows); }
@@ -291,41 +275,46 @@ KBlocks BlocksOf(const Product& q) {
   return {q.k, Engine::BlockK(), q.codes != nullptr ? kCodeDepth : Engine::kUnitK};
 }
 
-// The rectangle rows × columns of C, by one thread.
+// Rectangles of C, one after the other, by one thread.
 template <class Engine>
-class Rectangle {
+class Rectangles {
  public:
   using Value = typename Engine::Value;
 
-  Rectangle(const Product& product, Range rows, Range columns)
+  explicit Rectangles(const Product& product)
       : q_(product),
-        rows_(rows),
-        columns_(columns),
         blocks_(BlocksOf<Engine>(product)),
-        in_place_(Engine::ReadsInPlace(product.a, product.m)) {}
-
-  void Run() {
+        in_place_(Engine::ReadsInPlace(product.a, product.m)) {
     WidenBias();
-    const size_t row_blocks = div_up(rows_.size(), Engine::BlockRows());
-    for (size_t r = 0; r < row_blocks; ++r) {
-      const Range part_of_rows = part(r, row_blocks, rows_.size(), Engine::kUnitRows);
-      const Range rows{rows_.begin + part_of_rows.begin, rows_.begin + part_of_rows.end};
-      const size_t step = ColumnStep(rows.size());
-      const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
-      // A is wanted again for the next columns; the memory a thread keeps has an end.
-      const bool keep_a =
-          step < columns_.size() && a_size * blocks_.count * sizeof(Value) <= kKeptABytes;
-      Value* a = in_place_ ? nullptr
-                           : scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
-      sums_ = scratch().sums.template get<float>(SumTiles(rows.size(), step) * kTile);
-      for (size_t j = columns_.begin; j < columns_.end; j += step)
-        for (size_t block = 0; block < blocks_.count; ++block) {
-          Value* a_block = in_place_ ? nullptr : a + (keep_a ? block * a_size : 0);
-          if (!in_place_ && (!keep_a || j == columns_.begin))
-            Engine::PackA(q_.a, rows.begin, rows.size(), Start(block), Depth(block), a_block);
-          RunBlock(block, rows, {j, std::min(columns_.end, j + step)}, a_block);
+  }
+
+  // At most a block of rows.
+  void Run(Range rows, Range columns) {
+    const size_t step = std::min(ColumnStep(rows.size()), columns.size());
+    const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
+    const bool keep_a = KeepsA(rows.size());
+    Value* a = in_place_ ? nullptr
+                         : scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
+    sums_ = scratch().sums.template get<float>(SumTiles(rows.size(), step) * kTile);
+    if (rows != packed_rows_) packed_blocks_ = 0;
+    packed_rows_ = rows;
+    for (size_t j = columns.begin; j < columns.end; j += step)
+      for (size_t block = 0; block < blocks_.count; ++block) {
+        Value* a_block = in_place_ ? nullptr : a + (keep_a ? block * a_size : 0);
+        if (!in_place_ && (!keep_a || block == packed_blocks_)) {
+          Engine::PackA(q_.a, rows.begin, rows.size(), Start(block), Depth(block), a_block);
+          packed_blocks_ = block + 1;
         }
-    }
+        RunBlock(block, rows, {j, std::min(columns.end, j + step)}, a_block);
+      }
+  }
+
+  // The panels that Run should be given at least: each piece reads all blocks of k of its rows of A
+  // anew, and packs them where they are not kept.
+  size_t LeastPanels(size_t rows) const {
+    constexpr size_t kSome = 256 / Engine::kColumns;
+    if (!in_place_ && !KeepsA(rows)) return ColumnStep(rows) / Engine::kColumns;
+    return blocks_.count == 1 ? 1 : kSome;
   }
 
  private:
@@ -338,6 +327,12 @@ class Rectangle {
   // What is prefetched comes in small portions, but to finish rows costs something each time.
   static constexpr size_t kPartsToFinish = 4;
 
+  // A is wanted again for other columns; the memory a thread keeps has an end.
+  bool KeepsA(size_t rows) const {
+    const size_t size = Engine::ASize(rows, blocks_.size) * blocks_.count;
+    return blocks_.count == 1 || size * sizeof(Value) <= kKeptABytes;
+  }
+
   size_t Start(size_t block) const { return block * blocks_.size; }
   size_t Depth(size_t block) const {
     return std::min(blocks_.size, q_.k - std::min(q_.k, Start(block)));
@@ -348,7 +343,7 @@ class Rectangle {
     // Few rows read B once, at the speed of memory: down whole columns where these are contiguous.
     const bool contiguous = q_.codes != nullptr || q_.b.row_stride == 1;
     if (Engine::Strips(rows) <= 2 && q_.panels == nullptr && contiguous) return Engine::kColumns;
-    if (blocks_.count == 1) return columns_.size();
+    if (blocks_.count == 1) return round_up(q_.n, Engine::kColumns);
     const size_t panels = kSumBytes / (rows * Engine::kColumns * sizeof(float));
     return std::max<size_t>(panels, 1) * Engine::kColumns;
   }
@@ -364,12 +359,12 @@ class Rectangle {
   void WidenBias() {
     if (q_.out.bias == nullptr) return;
     if (q_.out.bias_type == Type::kF32) {
-      bias_ = static_cast<const float*>(q_.out.bias) + columns_.begin;
+      bias_ = static_cast<const float*>(q_.out.bias);
       return;
     }
-    float* wide = scratch().bias.template get<float>(columns_.size());
-    const uint16_t* narrow = static_cast<const uint16_t*>(q_.out.bias) + columns_.begin;
-    for (size_t j = 0; j < columns_.size(); ++j) wide[j] = tile::Widen(narrow[j]);
+    float* wide = scratch().bias.template get<float>(q_.n);
+    const uint16_t* narrow = static_cast<const uint16_t*>(q_.out.bias);
+    for (size_t j = 0; j < q_.n; ++j) wide[j] = tile::Widen(narrow[j]);
     bias_ = wide;
   }
 
@@ -405,8 +400,7 @@ class Rectangle {
     for (size_t j = columns.begin; j < columns.end; j += Engine::kColumns) {
       const size_t width = std::min(Engine::kColumns, columns.end - j);
       const Value* panel = Panel(block, j, width);
-      const bool more =
-          q_.panels != nullptr && j + width < columns.end && strips >= kStripsToHidePrefetch;
+      const bool more = q_.panels != nullptr && j + width < q_.n && strips >= kStripsToHidePrefetch;
       PanelAhead<Value> ahead{more ? panel + Engine::PanelSize(kc) : nullptr, 0};
       for (size_t s = 0; s < strips; ++s) {
         ahead.strip = s;
@@ -496,7 +490,7 @@ class Rectangle {
     const T* residual = static_cast<const T*>(out.residual);
     const TileOutput<T> tile{.sums = sums,
                              .ld_sums = Engine::kColumns,
-                             .bias = bias_ ? bias_ + (j - columns_.begin) : nullptr,
+                             .bias = bias_ ? bias_ + j : nullptr,
                              .c = static_cast<T*>(out.c) + i * ldc + j,
                              .add_c = out.accumulate,
                              .pre_activation = pre ? pre + i * ldc + j : nullptr,
@@ -507,19 +501,38 @@ class Rectangle {
   }
 
   const Product& q_;
-  const Range rows_, columns_;
   const KBlocks blocks_;
   const bool in_place_;          // A is read where it is
+  Range packed_rows_{0, 0};      // of A, else
+  size_t packed_blocks_ = 0;     // of k that are
   float* sums_ = nullptr;        // tile by tile
-  const float* bias_ = nullptr;  // of columns_, widened
+  const float* bias_ = nullptr;  // widened
 };
 
-void MultiplyF32(const Product& product, Range rows, Range columns) {
-  Rectangle<F32Engine>(product, rows, columns).Run();
+// What falls to one worker: its share (or shares, where there are fewer workers than planned), then
+// what others have not begun.
+template <class Engine>
+void MultiplyShares(const Product& product, GemmPlan& plan, size_t worker, size_t workers) {
+  Rectangles<Engine> rectangles(product);
+  const size_t rows = std::min(product.m, plan.block_rows());
+  const bool alone = Engine::kHelpsOtherRows ? plan.workers() == 1 : plan.columns() == 1;
+  const size_t least = alone ? product.n : rectangles.LeastPanels(rows);
+  const auto finish = [&](size_t share) {
+    while (const auto piece = plan.take(share, least)) rectangles.Run(piece->rows, piece->columns);
+  };
+  for (size_t share = worker; share < plan.workers(); share += workers) finish(share);
+  for (size_t share = 0; share < plan.workers(); ++share)
+    if (plan.same_rows(worker, share)) finish(share);
+  if (!Engine::kHelpsOtherRows) return;
+  for (size_t share = 0; share < plan.workers(); ++share) finish(share);
 }
-void MultiplyBf16(const Product& product, Range rows, Range columns) {
+
+void MultiplyF32(const Product& product, GemmPlan& plan, size_t worker, size_t workers) {
+  MultiplyShares<F32Engine>(product, plan, worker, workers);
+}
+void MultiplyBf16(const Product& product, GemmPlan& plan, size_t worker, size_t workers) {
   const Bf16Scope scope;
-  Rectangle<Bf16Engine>(product, rows, columns).Run();
+  MultiplyShares<Bf16Engine>(product, plan, worker, workers);
 }
 
 // Every block of k of panel `index` of B, to its place among the others.
@@ -560,11 +573,6 @@ HWY_EXPORT(PackF32);
 HWY_EXPORT(PackBf16);
 HWY_EXPORT(PanelWidth);
 
-// How many threads share the rows and the columns of C.
-struct Grid {
-  size_t rows, columns;
-};
-
 // The grid with the least time for its slowest thread, by the costs measured on one machine, in
 // nanoseconds an element. Only their proportions matter.
 Grid choose_grid(const Product& q, bool bf16, size_t threads, size_t panel_width) {
@@ -597,6 +605,16 @@ int wanted_threads(const Product& q, bool bf16) {
   return worthwhile ? num_threads() : 1;
 }
 
+// Rows of A that are multiplied at a time: 576 KB in float32. The tile unit takes a panel of B
+// faster than it comes from far, so that more rows must share it; where it is the L2 cache has 2
+// MB.
+constexpr size_t kBlockRows = 192, kBlockRowsOfTiles = 512;
+GemmSteps steps_of(bool bf16, size_t panel_width) {
+  return {.unit_rows = bf16 ? kBf16Rows : 1,
+          .block_rows = bf16 && amx_bf16_usable() ? kBlockRowsOfTiles : kBlockRows,
+          .columns = panel_width};
+}
+
 // These panels of B, to their places among all of them.
 void pack_panels(const Product& q, bool bf16, Range range, void* panels) {
   const auto pack = bf16 ? HWY_DYNAMIC_DISPATCH(PackBf16) : HWY_DYNAMIC_DISPATCH(PackF32);
@@ -626,14 +644,11 @@ void run(Product q, bool bf16) {
     pack_panels(q, bf16, {0, div_up(q.n, width)}, panels);
     q.panels = panels;
   }
-  parallel_workers(wanted_threads(q, bf16), [&](int worker, int workers) {
-    const Grid grid = choose_grid(q, bf16, static_cast<size_t>(workers), width);
-    const size_t index = static_cast<size_t>(worker);
-    if (index >= grid.rows * grid.columns) return;
-    const Range rows = part(index / grid.columns, grid.rows, q.m, bf16 ? kBf16Rows : 1);
-    const Range panels = part(index % grid.columns, grid.columns, div_up(q.n, width));
-    const Range columns{panels.begin * width, std::min(q.n, panels.end * width)};
-    if (rows.size() != 0 && columns.size() != 0) multiply(q, rows, columns);
+  const int team = team_size(wanted_threads(q, bf16));
+  const Grid grid = choose_grid(q, bf16, static_cast<size_t>(team), width);
+  GemmPlan plan(q.m, q.n, grid, steps_of(bf16, width));
+  parallel_workers(team, [&](int worker, int workers) {
+    multiply(q, plan, static_cast<size_t>(worker), static_cast<size_t>(workers));
   });
 }
 
