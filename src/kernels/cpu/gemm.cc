@@ -281,8 +281,10 @@ class Rectangles {
  public:
   using Value = typename Engine::Value;
 
-  explicit Rectangles(const Product& product)
+  // shared: a block of rows comes in several pieces of its columns.
+  Rectangles(const Product& product, bool shared)
       : q_(product),
+        shared_(shared),
         blocks_(BlocksOf<Engine>(product)),
         in_place_(Engine::ReadsInPlace(product.a, product.m)) {
     WidenBias();
@@ -292,7 +294,7 @@ class Rectangles {
   void Run(Range rows, Range columns) {
     const size_t step = std::min(ColumnStep(rows.size()), columns.size());
     const size_t a_size = Engine::ASize(rows.size(), blocks_.size);
-    const bool keep_a = KeepsA(rows.size());
+    const bool keep_a = (shared_ || step < columns.size()) && CanKeepA(rows.size());
     Value* a = in_place_ ? nullptr
                          : scratch().a.template get<Value>(a_size * (keep_a ? blocks_.count : 1));
     sums_ = scratch().sums.template get<float>(SumTiles(rows.size(), step) * kTile);
@@ -309,11 +311,12 @@ class Rectangles {
       }
   }
 
-  // The panels that Run should be given at least: each piece reads all blocks of k of its rows of A
-  // anew, and packs them where they are not kept.
+  // The panels that a piece has at least: each reads all blocks of k of its rows of A anew, and
+  // packs them where they are not kept.
   size_t LeastPanels(size_t rows) const {
     constexpr size_t kSome = 256 / Engine::kColumns;
-    if (!in_place_ && !KeepsA(rows)) return ColumnStep(rows) / Engine::kColumns;
+    if (!shared_) return q_.n;
+    if (!in_place_ && !CanKeepA(rows)) return ColumnStep(rows) / Engine::kColumns;
     return blocks_.count == 1 ? 1 : kSome;
   }
 
@@ -328,7 +331,7 @@ class Rectangles {
   static constexpr size_t kPartsToFinish = 4;
 
   // A is wanted again for other columns; the memory a thread keeps has an end.
-  bool KeepsA(size_t rows) const {
+  bool CanKeepA(size_t rows) const {
     const size_t size = Engine::ASize(rows, blocks_.size) * blocks_.count;
     return blocks_.count == 1 || size * sizeof(Value) <= kKeptABytes;
   }
@@ -501,6 +504,7 @@ class Rectangles {
   }
 
   const Product& q_;
+  const bool shared_;
   const KBlocks blocks_;
   const bool in_place_;          // A is read where it is
   Range packed_rows_{0, 0};      // of A, else
@@ -513,10 +517,9 @@ class Rectangles {
 // what others have not begun.
 template <class Engine>
 void MultiplyShares(const Product& product, GemmPlan& plan, size_t worker, size_t workers) {
-  Rectangles<Engine> rectangles(product);
-  const size_t rows = std::min(product.m, plan.block_rows());
-  const bool alone = Engine::kHelpsOtherRows ? plan.workers() == 1 : plan.columns() == 1;
-  const size_t least = alone ? product.n : rectangles.LeastPanels(rows);
+  Rectangles<Engine> rectangles(
+      product, (Engine::kHelpsOtherRows ? plan.workers() : plan.columns()) > 1);
+  const size_t least = rectangles.LeastPanels(std::min(product.m, plan.block_rows()));
   const auto finish = [&](size_t share) {
     while (const auto piece = plan.take(share, least)) rectangles.Run(piece->rows, piece->columns);
   };
@@ -606,8 +609,7 @@ int wanted_threads(const Product& q, bool bf16) {
 }
 
 // Rows of A that are multiplied at a time: 576 KB in float32. The tile unit takes a panel of B
-// faster than it comes from far, so that more rows must share it; where it is the L2 cache has 2
-// MB.
+// faster than it comes from far, so that more rows must share it; its L2 cache has 2 MB.
 constexpr size_t kBlockRows = 192, kBlockRowsOfTiles = 512;
 GemmSteps steps_of(bool bf16, size_t panel_width) {
   return {.unit_rows = bf16 ? kBf16Rows : 1,
