@@ -62,9 +62,9 @@ bool avx512_bf16_usable() {
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_cpu_init();  // constructors of other files may ask before its own has run
   static const bool usable =
-      !avx512_turned_off() && !turned_off("GLASSFORMER_AVX512_BF16") && __builtin_cpu_supports("avx512bf16") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq");
+      !avx512_turned_off() && !turned_off("GLASSFORMER_AVX512_BF16") &&
+      __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   return usable;
 #else
   return false;

@@ -105,9 +105,8 @@ class WeightsTask {
     if (!plain_) FinishRow(tile, in_, params_, r, s);
     const auto scale = hn::Set(d, plain_ ? static_cast<float>(params_.scale) * kLog2E : kLog2E);
     const auto shift = hn::Set(d, lse * kLog2E);
-    MapRow(s + begin, w + begin, end - begin, [&](auto v, size_t) HWY_ATTR {
-      return Exp2<float>(d, hn::MulSub(v, scale, shift));
-    });
+    MapRow(s + begin, w + begin, end - begin,
+           [&](auto v, size_t) HWY_ATTR { return Exp2<float>(d, hn::MulSub(v, scale, shift)); });
   }
 
   const Tensor& query_;

@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr float kLog2E = 1.44269504F;
 constexpr float kLn2 = 0.693147181F;
 
-// True where exponentials of numbers that are too large are infinite or NaN, else they are anything.
+// True where the exponential of a number that is too large is infinite or NaN, not just anything.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
 constexpr bool kExpSaturates = true;
 #else

@@ -517,8 +517,8 @@ class Rectangles {
 // what others have not begun.
 template <class Engine>
 void MultiplyShares(const Product& product, GemmPlan& plan, size_t worker, size_t workers) {
-  Rectangles<Engine> rectangles(
-      product, (Engine::kHelpsOtherRows ? plan.workers() : plan.columns()) > 1);
+  Rectangles<Engine> rectangles(product,
+                                (Engine::kHelpsOtherRows ? plan.workers() : plan.columns()) > 1);
   const size_t least = rectangles.LeastPanels(std::min(product.m, plan.block_rows()));
   const auto finish = [&](size_t share) {
     while (const auto piece = plan.take(share, least)) rectangles.Run(piece->rows, piece->columns);
