@@ -109,6 +109,15 @@ struct Float32Panels {
     });
   }
 
+  // The same, strip by strip (PanelProduct).
+  static constexpr bool kTellsOfStrips = true;
+  template <size_t kUsed, class Done>
+  static void Scores(size_t keys, size_t size, const float* k, size_t ld, const float* panel,
+                     float* s, Done&& done) {
+    PanelProduct<kUsed, kPanelVectors, false>(keys, size, k, ld, panel, s, /*accumulate=*/false,
+                                              done);
+  }
+
   // Values are multiplied where they lie; copied only to become float.
   static constexpr bool kPacksValues = false;
   static size_t ValuesSize(size_t keys, size_t value_size) { return keys * value_size; }
@@ -161,6 +170,8 @@ struct Bf16Panels {
                      const Element* panel, float* s) {
     bf16_tile_product(keys, kCols, size, Bits(k), ld, Bits(panel), s, kCols, /*accumulate=*/false);
   }
+
+  static constexpr bool kTellsOfStrips = false;
 
   // The unit takes values as rows of Vᵀ.
   static constexpr bool kPacksValues = true;

@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 // The engines take K (float32: V too) from where it lies.
 
 // Scores of a tile: 16 KiB, which stay in the L1 cache from one product to the next.
-constexpr int64_t kTileScores = 4096;
+constexpr int64_t kTileScores = 8192;
 // Queries that a task takes past each tile of keys, which the L2 cache holds meanwhile.
 constexpr int64_t kTaskQueries = 128;
 
@@ -144,10 +144,13 @@ class ForwardTask {
            const Tensor& lse) {
     const int64_t rows = std::min(kTaskQueries, span.q_count - i);
     const int64_t key_head = head / (query_.size(1) / in_.key.size(1));
+    BringRows(HeadOf<Source>(query_, span.batch, head, span.q_begin + i), rows, size_);
     for (int64_t p = 0; p * kCols < rows; ++p) Begin(span, head, i + p * kCols, p);
     const KeyRange range = TileKeyRange(span, params_, i, rows);
     for (int64_t j = range.begin / kTileKeys * kTileKeys; j < range.end; j += kTileKeys) {
       const auto keys = keys_.Keys(s, key_head, j), values = keys_.Values(s, key_head, j);
+      if (j + kTileKeys >= range.end)
+        BringRows(HeadOf<Source>(out, span.batch, head, span.q_begin + i), rows, value_size_);
       for (int64_t p = 0; p * kCols < rows; ++p) {
         const KeyRange seen = panel_[p].range;
         const int64_t cols = std::min(kTileKeys, seen.end - j);
@@ -162,17 +165,22 @@ class ForwardTask {
   using Rows = typename KeyValues<Engine, Source>::Rows;
 
   // The queries of a panel and their online softmax (Milakov and Gimelshein, 2018), in powers of 2.
+  // A score that is higher than all before raises `highest`, and then what was summed must shrink,
+  // but only where it is higher by kSlack: weights of 2^kSlack do float32 no harm.
+  static constexpr float kSlack = 8.0F;
   struct Panel {
     int64_t rows;
     KeyRange range;                    // of keys that at least one of them may see
-    alignas(64) float highest[kCols];  // of the scores so far, times log2 e
+    alignas(64) float highest[kCols];  // of the scores so far, less at most kSlack, times log2 e
     alignas(64) float sum[kCols];      // of 2^(score - highest)
+    bool calm;  // all have a finite `highest`, which the last tile set first or left as it was
   };
 
   void Begin(const AttentionSpan& span, int64_t head, int64_t i, int64_t p) {
     Panel& panel = panel_[p];
     panel.rows = std::min(kCols, span.q_count - i);
     panel.range = TileKeyRange(span, params_, i, panel.rows);
+    panel.calm = false;
     std::fill(panel.highest, panel.highest + kCols, kMinusInfinity);
     std::fill(panel.sum, panel.sum + kCols, 0.0F);
     std::fill(sums_ + p * sums_size_, sums_ + (p + 1) * sums_size_, 0.0F);
@@ -181,23 +189,74 @@ class ForwardTask {
                         static_cast<size_t>(size_), panels_ + static_cast<size_t>(p) * panel_size_);
   }
 
+  // Rows come nearer: queries before they are packed, the output while the last tile is multiplied.
+  // Always inlined: the compiler drops calls of functions that do nothing but prefetch.
+  static HWY_INLINE void BringRows(HeadRef<Source> x, int64_t rows, int64_t size) {
+    constexpr int64_t kLine = 64 / sizeof(Source);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t at = 0; at < size; at += kLine)
+        __builtin_prefetch(x.row(r) + at, /*read*/ 0, /*to L2*/ 2);
+  }
+
   void Step(const ScoreTile& tile, int64_t p, Rows keys, Rows values) {
     const auto count = static_cast<size_t>(tile.cols), queries = static_cast<size_t>(tile.rows);
     float* sums = sums_ + p * sums_size_;
-    Engine::Scores(count, queries, static_cast<size_t>(size_), keys.data, keys.ld,
-                   panels_ + static_cast<size_t>(p) * panel_size_, scores_);
-    if (!plain_)
-      InRows<kCols>(tile, scores_, rows_, kTileKeys,
-                    [&](int64_t i, float* s) HWY_ATTR { FinishRow(tile, in_, params_, i, s); });
-    if (!WholeTileAllowed(tile, params_)) ForbidOutsideLanes<kCols>(tile, params_, scores_);
-    VisitUsedVectors<kCols / kLanes>(
-        queries, [&](auto used) HWY_ATTR { Weigh<used>(tile.cols, panel_[p], sums); });
+    const Element* packed = panels_ + static_cast<size_t>(p) * panel_size_;
+    const bool whole = WholeTileAllowed(tile, params_);
+    VisitUsedVectors<kCols / kLanes>(queries, [&](auto used) HWY_ATTR {
+      if (whole && WeighAtOnce<used>(count, panel_[p], keys, packed)) return;
+      Engine::Scores(count, queries, static_cast<size_t>(size_), keys.data, keys.ld, packed,
+                     scores_);
+      if (!plain_)
+        InRows<kCols>(tile, scores_, rows_, kTileKeys,
+                      [&](int64_t i, float* s) HWY_ATTR { FinishRow(tile, in_, params_, i, s); });
+      if (!whole) ForbidOutsideLanes<kCols>(tile, params_, scores_);
+      Weigh<used>(tile.cols, panel_[p], sums);
+    });
     if (params_.dropout > 0)
       InRows<kCols>(tile, scores_, rows_, kTileKeys, [&](int64_t i, float* w) HWY_ATTR {
         DropRow(tile, query_, in_.key, params_, i, w);
       });
     Engine::AddValues(static_cast<size_t>(value_size_), queries, count, values.data, values.ld,
                       scores_, spare_, sums);
+  }
+
+  // After a calm tile the next one is likely to be calm too, and then its scores need not all be
+  // known before the first are weighed: each strip is, as it leaves its product. False where that
+  // was wrong, or is not to be tried. Sums and weights have the same bits as those of Weigh.
+  template <size_t kVectors>
+  HWY_INLINE bool WeighAtOnce(size_t keys, Panel& panel, Rows rows, const Element* packed) {
+    if constexpr (Engine::kTellsOfStrips) {
+      if (!plain_ || !panel.calm) return false;
+      const D d;
+      const V scale = hn::Set(d, static_cast<float>(params_.scale) * kLog2E);
+      alignas(64) float most[kVectors * kLanes], sum[kVectors * kLanes] = {};
+      std::fill_n(most, kVectors * kLanes, kMinusInfinity);
+      const auto weigh = [&](float* scores, size_t count) HWY_ATTR {
+        for (size_t v = 0; v < kVectors * kLanes; v += kLanes) {
+          const V shift = hn::Load(d, panel.highest + v);
+          V highest = hn::Load(d, most + v), total = hn::Load(d, sum + v);
+          for (float* at = scores + v; at < scores + count * kCols; at += kCols) {
+            const V power = hn::MulSub(hn::Load(d, at), scale, shift);
+            const V w = Exp2<Element>(d, power);
+            hn::Store(w, d, at);
+            highest = hn::Max(highest, power);
+            total = hn::Add(total, w);
+          }
+          hn::Store(highest, d, most + v);
+          hn::Store(total, d, sum + v);
+        }
+      };
+      Engine::template Scores<kVectors>(keys, static_cast<size_t>(size_), rows.data, rows.ld,
+                                        packed, scores_, weigh);
+      for (size_t v = 0; v < kVectors * kLanes; v += kLanes)
+        panel.calm &= hn::AllFalse(d, hn::Gt(hn::Load(d, most + v), hn::Set(d, kSlack)));
+      if (!panel.calm) return false;
+      for (size_t v = 0; v < kVectors * kLanes; v += kLanes)
+        hn::Store(hn::Add(hn::Load(d, panel.sum + v), hn::Load(d, sum + v)), d, panel.sum + v);
+      return true;
+    }
+    return false;
   }
 
   // Scores into weights relative to the highest score so far; what was summed before shrinks.
@@ -213,15 +272,21 @@ class ForwardTask {
         for (int64_t v = 0; v < kVectors; ++v) most[u][v] = hn::Max(most[u][v], load(j + u, v));
     const V scale = hn::Set(d, plain_ ? static_cast<float>(params_.scale) * kLog2E : kLog2E);
     bool grows = false;
+    panel.calm = true;
     for (int64_t v = 0; v < kVectors; ++v) {
       const V last = hn::Max(most[1][v], load(keys - 1, v));
       const V before = hn::Load(d, panel.highest + v * kLanes);
-      const V highest = hn::Max(before, hn::Mul(scale, hn::Max(most[0][v], last)));
+      const V most_here = hn::Max(most[0][v], last);
+      const auto rises = hn::Gt(hn::MulSub(most_here, scale, before), hn::Set(d, kSlack));
+      const V highest = hn::IfThenElse(rises, hn::Mul(most_here, scale), before);
       hn::Store(highest, d, panel.highest + v * kLanes);
       // Where nothing may be seen yet -inf - 0 gives the weight 0, and -inf - -inf would not.
       shift[v] = hn::IfThenZeroElse(hn::Eq(highest, hn::Set(d, kMinusInfinity)), highest);
       shrink[v] = Exp2<Element>(d, hn::Sub(before, shift[v]));
-      grows |= !hn::AllTrue(d, hn::Eq(before, highest));
+      // What has seen nothing yet has nothing to shrink.
+      const auto fresh = hn::Eq(before, hn::Set(d, kMinusInfinity));
+      grows |= !hn::AllFalse(d, hn::AndNot(fresh, rises));
+      panel.calm &= hn::AllTrue(d, hn::Eq(shift[v], highest));
       sum[v] = hn::Zero(d);
     }
     for (int64_t j = 0; j < keys; ++j)
@@ -234,6 +299,7 @@ class ForwardTask {
       float* at = panel.sum + v * kLanes;
       hn::Store(hn::MulAdd(hn::Load(d, at), shrink[v], sum[v]), d, at);
     }
+    panel.calm &= !grows;
     if (!grows) return;
     for (int64_t r = 0; r < value_size_; ++r)
       for (int64_t v = 0; v < kVectors; ++v) {

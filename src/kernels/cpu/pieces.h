@@ -3,7 +3,9 @@
 // equations.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 
 namespace glassformer::cpu {
 
@@ -85,5 +87,21 @@ inline constexpr Pieces kNormalPieces = pieces::of(pieces::normal);
 inline constexpr Pieces kTanhNormalPieces = pieces::of(pieces::tanh_normal);
 inline constexpr Pieces kGeluSlopePieces = pieces::of(pieces::gelu_slope);
 inline constexpr Pieces kGeluTanhSlopePieces = pieces::of(pieces::gelu_tanh_slope);
+
+// The bits of 2^(i/32) as float, less what 32·x + i leaves in its low bits when they are moved up
+// to the exponent: bits[i] + ((32·n + i) << 18) is 2^(n + i/32).
+struct Powers {
+  static constexpr uint32_t kCount = 32, kShift = 18;
+  alignas(64) uint32_t bits[kCount];
+};
+inline constexpr Powers kPowers = [] {
+  constexpr double kLnTwo = 0.69314718055994530942;
+  Powers powers{};
+  for (uint32_t i = 0; i < Powers::kCount; ++i) {
+    const auto power = static_cast<float>(pieces::exponential(kLnTwo * i / Powers::kCount));
+    powers.bits[i] = std::bit_cast<uint32_t>(power) - (i << Powers::kShift);
+  }
+  return powers;
+}();
 
 }  // namespace glassformer::cpu
