@@ -9,11 +9,15 @@
 
 namespace glassformer::cpu {
 
-// f(n·kStep + r) = Σ terms[k][n mod 32] · r^k for |r| <= kStep / 2 and n from -16 to 15.
+// f(x) = 1/2 + sign(x) · odd(|x|), as all that are looked up here have it, and
+// odd(n·kStep + r) = Σ terms[k][n] · r^k for |r| <= kStep / 2 and n from 0 to 31.
+struct PieceSizes {
+  static constexpr size_t kCount = 32;
+  static constexpr float kStep = 0.1953125F, kLast = 6.15F;  // where all are 1 as float32
+};
+template <size_t kTerms>
 struct Pieces {
-  static constexpr size_t kCount = 32, kTerms = 6;
-  static constexpr float kStep = 0.375F, kFirst = -6.0F, kLast = 5.8F;  // within all pieces
-  alignas(64) float terms[kTerms][kCount];
+  alignas(64) float terms[kTerms][PieceSizes::kCount];
 };
 
 namespace pieces {
@@ -53,20 +57,26 @@ constexpr double gelu_tanh_slope(double x) {
   return s + 2 * x * s * (1 - s) * kRootTwoOverPi * (1 + 3 * kCubic * x * x);
 }
 
-// The polynomial through f at Chebyshev's places around each piece's middle, by Newton's divided
-// differences.
-template <class F>
-constexpr Pieces of(F f) {
-  constexpr size_t kTerms = Pieces::kTerms;
-  constexpr double kPlaces[kTerms] = {0.96592582628906829,  0.70710678118654752,
-                                      0.25881904510252076,  -0.25881904510252076,
-                                      -0.70710678118654752, -0.96592582628906829};
-  Pieces result{};
-  for (int n = -16; n < 16; ++n) {
+// Where the polynomials of a piece meet the function: Chebyshev's places.
+template <size_t kTerms>
+constexpr double kPlaces[kTerms] = {};
+template <>
+constexpr double kPlaces<4>[] = {0.92387953251128676, 0.38268343236508977, -0.38268343236508977,
+                                 -0.92387953251128676};
+template <>
+constexpr double kPlaces<5>[] = {0.95105651629515357, 0.58778525229247313, 0, -0.58778525229247313,
+                                 -0.95105651629515357};
+
+// The polynomial through f - 1/2 around each piece's middle, by Newton's divided differences.
+template <size_t kTerms, class F>
+constexpr Pieces<kTerms> of(F f) {
+  Pieces<kTerms> result{};
+  for (size_t n = 0; n < PieceSizes::kCount; ++n) {
     double places[kTerms] = {}, differences[kTerms] = {}, sums[kTerms] = {};
     for (size_t i = 0; i < kTerms; ++i) {
-      places[i] = kPlaces[i] * Pieces::kStep / 2;
-      differences[i] = f(n * static_cast<double>(Pieces::kStep) + places[i]);
+      places[i] = kPlaces<kTerms>[i] * PieceSizes::kStep / 2;
+      differences[i] =
+          f(static_cast<double>(n) * static_cast<double>(PieceSizes::kStep) + places[i]) - 0.5;
     }
     for (size_t order = 1; order < kTerms; ++order)
       for (size_t i = kTerms - 1; i >= order; --i)
@@ -75,18 +85,21 @@ constexpr Pieces of(F f) {
       for (size_t k = kTerms - 1; k > 0; --k) sums[k] = sums[k - 1] - places[i] * sums[k];
       sums[0] = differences[i] - places[i] * sums[0];
     }
-    for (size_t k = 0; k < kTerms; ++k)
-      result.terms[k][static_cast<size_t>(n + 32) % Pieces::kCount] = static_cast<float>(sums[k]);
+    for (size_t k = 0; k < kTerms; ++k) result.terms[k][n] = static_cast<float>(sums[k]);
   }
   return result;
 }
 
 }  // namespace pieces
 
-inline constexpr Pieces kNormalPieces = pieces::of(pieces::normal);
-inline constexpr Pieces kTanhNormalPieces = pieces::of(pieces::tanh_normal);
-inline constexpr Pieces kGeluSlopePieces = pieces::of(pieces::gelu_slope);
-inline constexpr Pieces kGeluTanhSlopePieces = pieces::of(pieces::gelu_tanh_slope);
+template <size_t kTerms>
+inline constexpr Pieces<kTerms> kNormalPieces = pieces::of<kTerms>(pieces::normal);
+template <size_t kTerms>
+inline constexpr Pieces<kTerms> kTanhNormalPieces = pieces::of<kTerms>(pieces::tanh_normal);
+template <size_t kTerms>
+inline constexpr Pieces<kTerms> kGeluSlopePieces = pieces::of<kTerms>(pieces::gelu_slope);
+template <size_t kTerms>
+inline constexpr Pieces<kTerms> kGeluTanhSlopePieces = pieces::of<kTerms>(pieces::gelu_tanh_slope);
 
 // The bits of 2^(i/32) as float, less what 32·x + i leaves in its low bits when they are moved up
 // to the exponent: bits[i] + ((32·n + i) << 18) is 2^(n + i/32).
