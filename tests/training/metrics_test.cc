@@ -68,7 +68,7 @@ TEST(Bleu, EqualsSacreBleu) {
     EXPECT_NEAR(score.brevity_penalty, entry["bp"], kTolerance);
     EXPECT_EQ(score.length, entry["length"]);
     EXPECT_EQ(score.reference_length, entry["reference_length"]);
-    EXPECT_EQ(score.signature, entry["signature"]);
+    EXPECT_EQ(score.signature, entry["signature"].get<std::string>());
     for (size_t n = 0; n < BleuScore::kOrder; ++n) {
       EXPECT_NEAR(score.precisions[n], entry["precisions"][n], kTolerance);
       if (options.smoothing == BleuOptions::Smoothing::kAddK) continue;  // sacreBLEU's have k added
@@ -97,8 +97,8 @@ TEST(Chrf, EqualsSacreBleu) {
     const auto count = entry["references"].get<size_t>();
     const ChrfScore score = chrf(hypotheses, references_of(count), options);
     EXPECT_NEAR(score.score, entry["score"], kTolerance);
-    EXPECT_EQ(score.name, entry["name"]);
-    EXPECT_EQ(score.signature, entry["signature"]);
+    EXPECT_EQ(score.name, entry["name"].get<std::string>());
+    EXPECT_EQ(score.signature, entry["signature"].get<std::string>());
     for (size_t i = 0; i < hypotheses.size(); ++i)
       EXPECT_NEAR(chrf(std::span(hypotheses).subspan(i, 1), references_of(count, i), options).score,
                   entry["sentences"][i], kTolerance)
