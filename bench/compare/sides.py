@@ -13,6 +13,7 @@ from pathlib import Path
 
 PAUSE = 0.005  # seconds; a side's threads spin for a moment after their work
 BURST = 0.02   # seconds of one turn, at least: short cases are repeated within it
+SHORT = 0.2    # seconds; what takes longer does not notice how it begins
 
 
 class Failed(Exception):
@@ -141,13 +142,15 @@ def exact(case, inputs):
 
 
 def take_turns(those, turns):
-    """(median, least) of each side, in seconds. A turn begins with a run that does not count: in the
-    pause threads and clocks have gone to rest, which a short case would mostly measure."""
-    bursts = [max(1, min(20, int(BURST / max(min(side.run(2)), 1e-6)))) for side in those]
+    """(median, least) of each side, in seconds. The turn of a short case begins with a run that does
+    not count: in the pause threads and clocks have gone to rest, which it would mostly measure."""
+    least = [max(min(side.run(2)), 1e-6) for side in those]
+    bursts = [max(1, min(20, int(BURST / seconds))) for seconds in least]
+    uncounted = [1 if seconds < SHORT else 0 for seconds in least]
     times = [[] for _ in those]
     for turn in range(turns):
-        order = list(zip(those, bursts, times))
-        for side, burst, own in order if turn % 2 else reversed(order):
+        order = list(zip(those, bursts, uncounted, times))
+        for side, burst, skipped, own in order if turn % 2 else reversed(order):
             time.sleep(PAUSE)
-            own.append(statistics.median(side.run(burst + 1)[1:]))
+            own.append(statistics.median(side.run(burst + skipped)[skipped:]))
     return [(statistics.median(own), min(own)) for own in times]
