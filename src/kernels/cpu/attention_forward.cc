@@ -18,8 +18,9 @@ namespace HWY_NAMESPACE {
 //   Sᵀ = K Qᵀ,  Wᵀ = 2^(scale · Sᵀ - highest),  Oᵀ += Vᵀ Wᵀ.
 // The engines take K (float32: V too) from where it lies.
 
-// Scores of a tile: 16 KiB, which stay in the L1 cache from one product to the next.
-constexpr int64_t kTileScores = 8192;
+// Keys of a tile: as many as make 16 KiB of scores, but enough for the product with the values to
+// be worth loading its sums.
+constexpr int64_t TileKeys(int64_t queries) { return std::max<int64_t>(4096 / queries, 128); }
 // Queries that a task takes past each tile of keys, which the L2 cache holds meanwhile.
 constexpr int64_t kTaskQueries = 128;
 
@@ -29,7 +30,7 @@ template <class Engine, class Source>
 class KeyValues {
  public:
   using Element = typename Engine::Element;
-  static constexpr int64_t kTileKeys = kTileScores / Engine::kCols;
+  static constexpr int64_t kTileKeys = TileKeys(Engine::kCols);
   struct Rows {
     const Element* data;
     size_t ld;
@@ -115,7 +116,7 @@ class ForwardTask {
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
   static constexpr int64_t kCols = Engine::kCols;
-  static constexpr int64_t kTileKeys = kTileScores / kCols;
+  static constexpr int64_t kTileKeys = TileKeys(kCols);
   static constexpr int64_t kPanels = kTaskQueries / kCols;
 
   ForwardTask(const Tensor& query, const AttentionInputs& in, const AttentionParams& params,
