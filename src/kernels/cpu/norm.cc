@@ -26,19 +26,15 @@ struct Centre {
 // While a row is summed up the next one is fetched: memory, busy with the result in the last pass,
 // would stand idle in the others.
 
-// The mean and, from differences to it, its rest and the variance.
+// The rest of the mean, and the variance, from differences to the centre.
 template <class T>
-HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& variance) {
+HWY_INLINE void MomentsAround(const T* x, int64_t n, Centre& mean, float& variance) {
   const hn::ScalableTag<float> d;
   const float scale = 1.0F / static_cast<float>(n);
+  const auto centre = hn::Set(d, mean.centre);
   Turns sum, squares;
   ClearTurns(sum);
   ClearTurns(squares);
-  ForVectorsInTurn(n, [&](int64_t i, size_t count, int turn)
-                          HWY_ATTR { sum[turn] = hn::Add(sum[turn], LoadSome(d, x + i, count)); });
-  mean.centre = SumTurns(sum) * scale;
-  ClearTurns(sum);
-  const auto centre = hn::Set(d, mean.centre);
   ForVectorsInTurn(n, [&](int64_t i, size_t count, int turn) HWY_ATTR {
     hwy::Prefetch(x + n + i);
     const auto away = FirstOf(d, hn::Sub(LoadSome(d, x + i, count), centre), count);
@@ -47,6 +43,26 @@ HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& varianc
   });
   mean.rest = SumTurns(sum) * scale;
   variance = std::max(SumTurns(squares) * scale - mean.rest * mean.rest, 0.0F);
+}
+
+// In one pass: the mean is not known before its end, but that of the first numbers will do for a
+// centre unless it is so far off that the difference above cancels. Then a second pass has the mean
+// itself for one.
+template <class T>
+HWY_INLINE void LayerMoments(const T* x, int64_t n, Centre& mean, float& variance) {
+  constexpr int64_t kFirst = 64;
+  const hn::ScalableTag<float> d;
+  const int64_t first = std::min(n, kFirst);
+  Turns sum;
+  ClearTurns(sum);
+  ForVectorsInTurn(first, [&](int64_t i, size_t count, int turn) HWY_ATTR {
+    sum[turn] = hn::Add(sum[turn], LoadSome(d, x + i, count));
+  });
+  mean.centre = SumTurns(sum) / static_cast<float>(first);
+  MomentsAround(x, n, mean, variance);
+  if (mean.rest * mean.rest <= variance || first == n) return;
+  mean.centre += mean.rest;
+  MomentsAround(x, n, mean, variance);
 }
 
 // An optional vector of n parameters in float32: where it lies, or a copy, which spares converting
@@ -94,6 +110,8 @@ HWY_INLINE void Normalize(const T* x, const float* weight, const float* bias, Ce
   const auto shift = hn::Set(d, -mean.rest * rstd);
   WriteRow(y, n, stream, [&](int64_t i, size_t count) HWY_ATTR {
     auto v = hn::MulAdd(hn::Sub(LoadSome(d, x + i, count), centre), scale, shift);
+    if (weight != nullptr && bias != nullptr)
+      return hn::MulAdd(v, LoadSome(d, weight + i, count), LoadSome(d, bias + i, count));
     if (weight != nullptr) v = hn::Mul(v, LoadSome(d, weight + i, count));
     if (bias != nullptr) v = hn::Add(v, LoadSome(d, bias + i, count));
     return v;
