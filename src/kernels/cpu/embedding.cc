@@ -1,7 +1,6 @@
 #include "kernels/embedding.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "kernels/indices.h"
 
@@ -87,14 +86,16 @@ void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& 
                        int64_t padding_idx) {
   const int64_t vocabulary = dweight_out.size(0), width = dweight_out.size(1);
   const int64_t* ids = input<int64_t>(ids_in);
-  std::vector<int64_t> ends(static_cast<size_t>(vocabulary) + 1, 0);
-  std::vector<int64_t> places(static_cast<size_t>(ids_in.count()));
+  const Tensor lists = empty({vocabulary + 1 + ids_in.count()}, ids_in.options());
+  int64_t *ends = output<int64_t>(lists), *places = ends + vocabulary + 1;
+  std::fill(ends, places, 0);
   for (int64_t i = 0; i < ids_in.count(); ++i)
-    if (ids[i] != padding_idx) ++ends[static_cast<size_t>(ids[i]) + 1];
-  for (size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
+    if (ids[i] != padding_idx) ++ends[ids[i] + 1];
+  for (int64_t v = 1; v <= vocabulary; ++v) ends[v] += ends[v - 1];
+  const int64_t last = ends[vocabulary] - 1;
   // Now ends[v] is where v's places start; filling them in moves it to where they end.
   for (int64_t i = 0; i < ids_in.count(); ++i)
-    if (ids[i] != padding_idx) places[static_cast<size_t>(ends[static_cast<size_t>(ids[i])]++)] = i;
+    if (ids[i] != padding_idx) places[ends[ids[i]]++] = i;
   const bool stream = Streams(dweight_out);
   const int64_t strips = (width + kColumns - 1) / kColumns;
   const int64_t blocks = (vocabulary + kRows - 1) / kRows;
@@ -108,15 +109,13 @@ void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& 
       const size_t row_bytes = static_cast<size_t>(columns) * sizeof(T);
       const int64_t ahead = RowsAhead(row_bytes);
       for (int64_t v = begin; v < end; ++v) {
-        const int64_t start = v == 0 ? 0 : ends[static_cast<size_t>(v) - 1];
-        const int64_t stop = ends[static_cast<size_t>(v)];
+        const int64_t start = v == 0 ? 0 : ends[v - 1], stop = ends[v];
         // Inlined by force: the compiler drops calls of functions that do nothing but prefetch.
         const auto fetch = [&](int64_t k) HWY_ATTR __attribute__((always_inline)) {
-          const auto later = static_cast<size_t>(start + k + ahead);
-          FetchRow(dy + places[std::min(later, places.size() - 1)] * width, row_bytes);
+          FetchRow(dy + places[std::min(start + k + ahead, last)] * width, row_bytes);
         };
-        SumRows(dy, places.data() + start, stop - start, width, columns, fetch, sums,
-                dweight + v * width, stream);
+        SumRows(dy, places + start, stop - start, width, columns, fetch, sums, dweight + v * width,
+                stream);
       }
       hwy::FlushStream();
     });
