@@ -12,6 +12,7 @@ import argparse
 import fnmatch
 import json
 import os
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -112,8 +113,9 @@ def measure(case, torch, ours, theirs, turns):
     result = report.Result(case)
     try:
         validate(case, inputs, ours.load(case, inputs), theirs.load(case, inputs))
-        (result.ours, result.ours_least), (result.torch, _), (_, result.needed) = sides.take_turns(
-            [ours, theirs, sides.Floor(ours, case)], turns)
+        taken, needed, torchs = sides.take_turns([ours, sides.Floor(ours, case), theirs], turns)
+        result.ours, result.torch = statistics.median(taken), statistics.median(torchs)
+        result.share = sides.share_of(needed, taken)
         result.peak_bytes = ours.peak_bytes
     except sides.Failed as failure:
         result.failure = str(failure)

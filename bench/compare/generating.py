@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import importlib.util
+import statistics
 import sys
 from pathlib import Path
 
@@ -60,10 +61,11 @@ def measure(case, files, torch, driver, arguments, turns):
                 validate(result, dtype, found[0], expected[0])
             result.peaks = [one.resident_bytes() for one in running]
             if op == "decode":
-                running.append(sides.Floor(running[0], needs(case, files, inputs)))
+                running.insert(1, sides.Floor(running[0], needs(case, files, inputs)))
             times = sides.take_turns(running, turns)
-            (result.ours, result.ours_least), result.theirs = times[0], times[1][0] if there else 0
-            result.needed = times[-1][1] if op == "decode" else 0
+            result.ours = statistics.median(times[0])
+            result.theirs = statistics.median(times[-1]) if there else 0
+            result.share = sides.share_of(times[1], times[0]) if op == "decode" else 0
         except sides.Failed as failure:
             result.failure = str(failure)
     return result

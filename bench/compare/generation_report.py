@@ -11,8 +11,7 @@ class Result:
     case: cases.Case
     ours: float = 0.0        # seconds
     theirs: float = 0.0      # 0: the peer is not installed
-    ours_least: float = 0.0  # of the least disturbed turn ...
-    needed: float = 0.0      # ... and so the machine's own best loops; 0 where nothing is counted
+    share: float = 0.0       # of what the machine's own best loops would need; 0: not counted
     difference: float = 0.0  # of logits, or the share of tokens that differ
     peaks: list = dataclasses.field(default_factory=list)  # resident bytes, ours and theirs
     peer_limited: bool = False  # its fastest kernels end with an illegal instruction here
@@ -28,8 +27,8 @@ class Result:
         if self.theirs:
             found["ours/peer"] = self.theirs / self.ours
             found["memory, ours/peer"] = self.peaks[0] / self.peaks[1]
-        if self.needed:
-            found["share of ceiling"] = self.needed / self.ours_least
+        if self.share:
+            found["share of ceiling"] = self.share
         return found
 
     def summary(self):
@@ -46,7 +45,7 @@ def row(result):
     rates = [f"{result.tokens / seconds:.1f}" if seconds else "–"
              for seconds in (result.ours, result.theirs)]
     ratio = f"{values['ours/peer']:.2f}" if result.theirs else "–"
-    share = f"{values['share of ceiling']:.0%}" if result.needed else "–"
+    share = f"{result.share:.0%}" if result.share else "–"
     difference = f"{result.difference:.1e}" if result.theirs else "–"
     peaks = " / ".join(f"{peak / 2**20:.0f}" for peak in result.peaks)
     goals = "; ".join(report.mark(goal, values[goal.what]) for goal in result.case.goals

@@ -6,6 +6,7 @@ A process that has run nothing else holds what the model takes: its peak is the 
 import contextlib
 import dataclasses
 import shutil
+import statistics
 import sys
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def measure(case, folder, torch, driver, threads, turns):
                 running[side] = stack.enter_context(sides.Driver(torch, commands[who], threads))
                 outputs[side] = running[side].load(own, cases.make_inputs(torch, own))
             validate(result, outputs)
-            times = [median for median, _ in sides.take_turns(list(running.values()), turns)]
+            times = [statistics.median(own) for own in sides.take_turns(list(running.values()), turns)]
             result.seconds = dict(zip(running, times, strict=True))
             result.resident = {side: one.resident_bytes() for side, one in running.items()}
         except sides.Failed as failure:

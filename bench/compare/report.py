@@ -11,18 +11,13 @@ class Result:
     case: cases.Case
     ours: float = 0.0       # seconds
     torch: float = 0.0
-    ours_least: float = 0.0  # of the least disturbed turn ...
-    needed: float = 0.0      # ... and so the machine's own best loops, in turns with the others
+    share: float = 0.0      # of what the machine's own best loops would need
     peak_bytes: int = 0
     failure: str = ""
 
     @property
     def ratio(self):
         return self.torch / self.ours
-
-    @property
-    def share(self):
-        return self.needed / self.ours_least
 
     def summary(self):
         return (f"ours {self.ours * 1e3:.3f} ms, torch {self.torch * 1e3:.3f} ms, "

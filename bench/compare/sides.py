@@ -142,7 +142,7 @@ def exact(case, inputs):
 
 
 def take_turns(those, turns):
-    """(median, least) of each side, in seconds. The turn of a short case begins with a run that does
+    """The seconds of each side, turn by turn. The turn of a short case begins with a run that does
     not count: in the pause threads and clocks have gone to rest, which it would mostly measure."""
     least = [max(min(side.run(2)), 1e-6) for side in those]
     bursts = [max(1, min(20, int(BURST / seconds))) for seconds in least]
@@ -153,4 +153,10 @@ def take_turns(those, turns):
         for side, burst, skipped, own in order if turn % 2 else reversed(order):
             time.sleep(PAUSE)
             own.append(statistics.median(side.run(burst + skipped)[skipped:]))
-    return [(statistics.median(own), min(own)) for own in times]
+    return times
+
+
+def share_of(needed, taken):
+    """What a side needed at least over what it took, turn by turn; the median. Where others use the
+    machine its ceilings change with them, and what was possible a minute ago is no measure."""
+    return statistics.median(least / own for least, own in zip(needed, taken, strict=True))

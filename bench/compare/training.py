@@ -6,6 +6,7 @@ A process that has run nothing else holds what training takes: its peak is the r
 import contextlib
 import dataclasses
 import shutil
+import statistics
 import sys
 from pathlib import Path
 
@@ -97,7 +98,7 @@ def measure(case, root, torch, driver, arguments, turns):
                     sides.Driver(torch, commands[who], arguments.threads))
                 losses[side] = float(running[side].load(own, cases.make_inputs(torch, case))[0])
             validate(result, losses)
-            times = [median for median, _ in sides.take_turns(list(running.values()), turns)]
+            times = [statistics.median(own) for own in sides.take_turns(list(running.values()), turns)]
             result.seconds = dict(zip(running, times, strict=True))
             result.resident = {side: one.resident_bytes() for side, one in running.items()}
         except sides.Failed as failure:
