@@ -12,18 +12,6 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(MPI REQUIRED IMPORTED_TARGET ompi-c)
-if(NOT GLASSFORMER_STD_THREADS)
-  # GCC's runtime reads its settings as it starts: a part of the program, it does so after
-  # src/base/threads.cc has said how long threads wait for each other.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT BUILD_SHARED_LIBS)
-    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libgomp.a
-                    OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
-    if(EXISTS "${runtime}")
-      set(OpenMP_gomp_LIBRARY "${runtime}" CACHE FILEPATH "GCC's OpenMP runtime")
-    endif()
-  endif()
-  find_package(OpenMP REQUIRED COMPONENTS CXX)
-endif()
 if(GLASSFORMER_CUDA)
   find_package(CUDAToolkit REQUIRED)
 endif()

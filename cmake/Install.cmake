@@ -18,7 +18,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/glassformer-config-versio
 if(BUILD_SHARED_LIBS)
   set(PC_PRIVATE ".private")
 else()
-  set(PC_LIBRARIES "${OpenMP_CXX_FLAGS} -lpthread")
+  set(PC_LIBRARIES "-lpthread")
 endif()
 # Relative, so that the file is right wherever it was installed to.
 file(RELATIVE_PATH PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -2,20 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <mutex>
+#include <sched.h>
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "base/thread_pool.h"
 #include "base/work_shares.h"
-
-#ifdef GLASSFORMER_STD_THREADS
-#include <thread>
-#include <vector>
-#else
-#include <cstdlib>
-#include <omp.h>
-#endif
 
 namespace glassformer {
 namespace {
@@ -43,57 +40,43 @@ class FirstError {
   std::exception_ptr error_;
 };
 
-#ifdef GLASSFORMER_STD_THREADS
-// The thread sanitizer cannot see the barriers inside libgomp, so its build starts plain threads.
-std::atomic<int> thread_count{static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
-thread_local bool in_team = false;
-
-void run_team(int size, FunctionRef<void(int, int)> body) {
-  std::vector<std::thread> team;
-  for (int i = 1; i < size; ++i)
-    team.emplace_back([&, i] {
-      in_team = true;
-      body(i, size);
-    });
-  in_team = true;
-  body(0, size);
-  in_team = false;
-  for (auto& thread : team) thread.join();
-}
-bool nested() { return in_team; }
-int get_count() { return thread_count; }
-void set_count(int count) { thread_count = count; }
-#else
-// Threads wait for each other by spinning: GCC's runtime for 5 to 15 ms, then they sleep. Where
-// other programs take a core, that is how long one thread keeps another of its team from running,
-// kernel after kernel: two threads then trained at a fiftieth of their speed, and at a third with
-// the 50 to 150 µs below, which bridge what lies between two kernels. The runtime reads this in a
-// constructor of its own, which comes later.
-[[gnu::constructor(101)]] void wait_briefly() {
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "4000", /*overwrite=*/0);
+// Cores that this process may run on.
+int cores() {
+  constexpr size_t kMostCores = 16384;
+  cpu_set_t* set = CPU_ALLOC(kMostCores);
+  if (set == nullptr) return 1;
+  const size_t bytes = CPU_ALLOC_SIZE(kMostCores);
+  const int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 1;
+  CPU_FREE(set);
+  return count;
 }
 
-void run_team(int size, FunctionRef<void(int, int)> body) {
-#pragma omp parallel num_threads(size)
-  body(omp_get_thread_num(), omp_get_num_threads());
+// What OMP_NUM_THREADS says, the variable that people set for programs like this, or else all
+// cores.
+int first_count() {
+  int count = 0;
+  if (const char* told = std::getenv("OMP_NUM_THREADS"); told != nullptr)
+    std::from_chars(told, told + std::strlen(told), count);
+  return std::clamp(count > 0 ? count : cores(), 1, kMaxThreads);
 }
-bool nested() { return omp_in_parallel() != 0; }
-int get_count() { return omp_get_max_threads(); }
-void set_count(int count) { omp_set_num_threads(count); }
-#endif
+
+std::atomic<int>& thread_count() {
+  static std::atomic<int> count{first_count()};
+  return count;
+}
 
 }  // namespace
 
-int num_threads() { return get_count(); }
+int num_threads() { return thread_count().load(std::memory_order_relaxed); }
 
 void set_num_threads(int count) {
   require<ValueError>(count >= 1 && count <= kMaxThreads,
                       "set_num_threads: expected a count from 1 to {}, found {}", kMaxThreads,
                       count);
-  set_count(count);
+  thread_count() = count;
 }
 
-int team_size(int wanted) { return nested() ? 1 : std::min(wanted, num_threads()); }
+int team_size(int wanted) { return ThreadPool::in_team() ? 1 : std::min(wanted, num_threads()); }
 
 void parallel_workers(int wanted, FunctionRef<void(int, int)> body) {
   const int size = team_size(wanted);
@@ -102,7 +85,8 @@ void parallel_workers(int wanted, FunctionRef<void(int, int)> body) {
     return;
   }
   FirstError error;
-  run_team(size, [&](int worker, int workers) { error.guard([&] { body(worker, workers); }); });
+  ThreadPool::instance().run(
+      size, [&](int worker, int workers) { error.guard([&] { body(worker, workers); }); });
   error.rethrow();
 }
 

@@ -2,7 +2,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -96,6 +99,79 @@ TEST_F(Threads, NestedRunsOnTheCallingThread) {
     });
   });
   EXPECT_EQ(inner, 4);
+}
+
+// Between teams threads fall asleep, or not quite.
+TEST_F(Threads, WakeAfterEveryPause) {
+  set_num_threads(4);
+  for (int pause = 0; pause < 400; ++pause) {
+    std::atomic<int> present{0};
+    parallel_workers(4, [&](int, int workers) { present += workers; });
+    EXPECT_EQ(present, 16);
+    std::this_thread::sleep_for(std::chrono::microseconds(pause));
+  }
+}
+
+TEST_F(Threads, SmallerTeamsLeaveTheOthersAlone) {
+  for (const int size : {6, 2, 3, 1, 6}) {
+    set_num_threads(size);
+    for (int round = 0; round < 100; ++round) {
+      std::atomic<int> seen{0};
+      parallel_workers(size, [&](int worker, int workers) {
+        EXPECT_EQ(workers, size);
+        seen += 1 << worker;
+      });
+      EXPECT_EQ(seen, (1 << size) - 1);
+    }
+  }
+}
+
+// One of them has the team, the others work alone.
+TEST_F(Threads, CallersAtOnceAllComeToAnEnd) {
+  set_num_threads(3);
+  std::atomic<int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 200; ++round)
+        parallel_ranges(100, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sum, 4 * 200 * 100);
+}
+
+#ifndef __SANITIZE_THREAD__  // which forbids threads after fork()
+TEST_F(Threads, AChildHasThreadsOfItsOwn) {
+  set_num_threads(3);
+  const auto members = [] {
+    std::atomic<int> count{0};
+    parallel_workers(3, [&](int, int) { ++count; });
+    return count.load();
+  };
+  EXPECT_EQ(members(), 3);
+  const pid_t child = fork();
+  if (child == 0) _exit(members());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+}
+#endif
+
+// What is asked for ahead may be gone the moment after, and is not kept from going.
+TEST_F(Threads, MemoryThatIsFetchedIsGivenBack) {
+  set_num_threads(2);
+  std::weak_ptr<std::byte[]> watched;
+  {
+    const std::shared_ptr<std::byte[]> memory(new std::byte[1 << 20]());
+    watched = memory;
+    parallel_workers(2, [&](int worker, int) {
+      if (worker > 0) fetch_while_waiting({memory, memory.get()}, 1 << 20);
+    });
+  }
+  for (int i = 0; i < 5000 && !watched.expired(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(watched.expired());
 }
 
 }  // namespace

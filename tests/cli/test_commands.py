@@ -62,17 +62,6 @@ class Commands(unittest.TestCase):
         for part in parts:
             self.assertIn(part, done.stderr)
 
-    def test_threads_wait_briefly_unless_told_otherwise(self):
-        def spins(**environment):
-            shown = self.run_command("--version", OMP_DISPLAY_ENV="verbose", **environment).stderr
-            return re.findall(r"GOMP_SPINCOUNT = '(\d+)'", shown)
-
-        if not spins():
-            self.skipTest("a build without GCC's OpenMP runtime")
-        self.assertEqual(spins(), ["4000"])
-        self.assertEqual(spins(GOMP_SPINCOUNT="7"), ["7"])
-        self.assertNotEqual(spins(OMP_WAIT_POLICY="active"), ["4000"])
-
     def test_info_counts_every_parameter(self):
         for folder in MODELS.iterdir():
             with self.subTest(folder.name):

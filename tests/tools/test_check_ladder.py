@@ -26,7 +26,7 @@ class CheckLadder(SampleTree):
         self.include("src/checkpoint/safetensors.cc", '"tensor/stored_tensors.h"', '"base/file.h"')
         self.include("src/models/load.cc", '"checkpoint/folder.h"')
         self.include("src/decoding/beam.cc", '"models/transformer.h"', '"text/tokenizer.h"')
-        self.include("src/base/parallel.cc", "<omp.h>")
+        self.include("src/base/parallel.cc", "<thread>")
         self.assert_passes("check-ladder")
 
     def test_rejects_what_climbs(self):
@@ -67,12 +67,12 @@ class CheckLadder(SampleTree):
         self.assert_fails("check-ladder", "src/main.cc:1:", "src/utils/misc.h:1:",
                           "include/glassformer/misc.h:1:")
 
-    def test_keeps_openmp_in_base(self):
-        loop = "#pragma omp parallel for\nfor (;;) {}\n"
-        self.write("src/base/parallel.cc", "#include <omp.h>\n" + loop)
+    def test_rejects_a_second_thread_pool(self):
+        self.write("src/base/parallel.cc", "void f();\n")
         self.assert_passes("check-ladder")
-        self.write("src/kernels/cpu/add.cc", "#include <omp.h>\n" + loop)
-        self.assert_fails("check-ladder", "add.cc:1: error: includes", "add.cc:2: error: OpenMP")
+        self.write("src/base/parallel.cc", "#include <omp.h>\n#pragma omp parallel for\nfor (;;) {}\n")
+        self.assert_fails("check-ladder", "parallel.cc:1: error: includes",
+                          "parallel.cc:2: error: OpenMP")
 
     def test_rejects_calls_that_end_the_process(self):
         self.write("src/base/check.cc", "void fail() { std::abort(); }\n")

@@ -254,13 +254,14 @@ void channel_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* con
                       quantise(a, rows, k, s, tiles, x);
                   });
   const auto multiply = HWY_DYNAMIC_DISPATCH(MultiplyChannelPanels);
-  parallel_workers(wanted_threads(m, parts), [&](int worker, int workers) {
+  PanelShares shares(m, parts);
+  parallel_workers(shares.workers(), [&](int worker, int) {
     std::optional<AmxInt8Scope> unit;
     if (tiles) unit.emplace(kBlockDepth);
-    for_own_panels(parts, worker, workers,
-                   [&](const CodePanels* part, size_t begin, size_t end, int64_t column) {
-                     multiply({part, begin, end, x, rows, out.from_column(column), tiles});
-                   });
+    shares.for_panels(worker,
+                      [&](const CodePanels* part, size_t begin, size_t end, int64_t column) {
+                        multiply({part, begin, end, x, rows, out.from_column(column), tiles});
+                      });
   });
 }
 

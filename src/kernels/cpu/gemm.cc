@@ -21,6 +21,7 @@
 #include "kernels/cpu/bf16_tile.h"
 #include "kernels/cpu/gemm_plan.h"
 #include "kernels/cpu/quantised.h"
+#include "kernels/cpu/reading_order.h"
 #include "kernels/cpu/weight_memory.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -560,6 +561,8 @@ void PackBf16(const Product& product, size_t index, void* panels) {
 }
 
 size_t PanelWidth() { return kNr; }
+size_t CountBlocksF32(const Product& product) { return BlocksOf<F32Engine>(product).count; }
+size_t CountBlocksBf16(const Product& product) { return BlocksOf<Bf16Engine>(product).count; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -575,6 +578,8 @@ HWY_EXPORT(MultiplyBf16);
 HWY_EXPORT(PackF32);
 HWY_EXPORT(PackBf16);
 HWY_EXPORT(PanelWidth);
+HWY_EXPORT(CountBlocksF32);
+HWY_EXPORT(CountBlocksBf16);
 
 // The grid with the least time for its slowest thread, by the costs measured on one machine, in
 // nanoseconds an element. Only their proportions matter.
@@ -635,7 +640,9 @@ size_t panels_bytes(const Product& q, bool bf16, size_t width) {
 constexpr size_t kRowsToPackFor = 256;
 constexpr size_t kMostPanelBytes = size_t{64} << 20;
 
-void run(Product q, bool bf16) {
+// begins(worker, workers) on each thread before it multiplies.
+void run(
+    Product q, bool bf16, FunctionRef<void(int, int)> begins = [](int, int) {}) {
   if (q.m == 0 || q.n == 0) return;
   const auto multiply =
       bf16 ? HWY_DYNAMIC_DISPATCH(MultiplyBf16) : HWY_DYNAMIC_DISPATCH(MultiplyF32);
@@ -650,6 +657,7 @@ void run(Product q, bool bf16) {
   const Grid grid = choose_grid(q, bf16, static_cast<size_t>(team), width);
   GemmPlan plan(q.m, q.n, grid, steps_of(bf16, width));
   parallel_workers(team, [&](int worker, int workers) {
+    begins(worker, workers);
     multiply(q, plan, static_cast<size_t>(worker), static_cast<size_t>(workers));
   });
 }
@@ -691,6 +699,8 @@ PackedB pack_b(int64_t k, int64_t n, const MatrixRef& b, Type type,
          static_cast<int64_t>(std::min(q.n, end * packed.width_)));
   }
   packed.storage_ = std::shared_ptr<void>(storage, storage->data());
+  packed.block_bytes_ = packed.bytes_ / (packed.bf16_ ? HWY_DYNAMIC_DISPATCH(CountBlocksBf16)(q)
+                                                      : HWY_DYNAMIC_DISPATCH(CountBlocksF32)(q));
   return packed;
 }
 
@@ -709,7 +719,12 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const PackedB& b,
   internal_check(b.width_ == width, "gemm: the matrix was packed for another processor");
   Product q = make_product(m, n, k, a, out);
   q.panels = b.storage_.get();
-  run(q, b.bf16_);
+  run(q, b.bf16_, [&](int worker, int workers) {
+    if (worker == 0 || m > kRowsThatWaitForWeights) return;
+    const auto w = static_cast<size_t>(worker), count = static_cast<size_t>(workers);
+    const size_t begin = b.block_bytes_ * w / count, end = b.block_bytes_ * (w + 1) / count;
+    begin_to_read(b.storage_, static_cast<const char*>(b.storage_.get()) + begin, end - begin);
+  });
 }
 
 void expanded_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* const> parts,

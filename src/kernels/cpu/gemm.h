@@ -69,8 +69,9 @@ class PackedB {
   size_t bytes_ = 0;
   int64_t k_ = 0, n_ = 0;
   Type type_ = Type::kF32;
-  bool bf16_ = false;  // panels of bfloat16, else of f32
-  size_t width_ = 0;   // columns of a panel
+  bool bf16_ = false;       // panels of bfloat16, else of f32
+  size_t width_ = 0;        // columns of a panel
+  size_t block_bytes_ = 0;  // of all panels' first blocks of k
 };
 
 // For an A of `type`: that of B, or f32, to which a bfloat16 B is widened.

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "base/cpu_info.h"
+#include "base/parallel.h"
+#include "base/work_shares.h"
 #include "glassformer/base/threads.h"
 #include "kernels/cpu/quantised.h"
+#include "kernels/cpu/reading_order.h"
 
 // How threads share the panels of a quantised product.
 
@@ -20,31 +24,76 @@ inline const bool streams_want_prefetch = prefetch_helps_streams();
   for (size_t line = 0; line < bytes; line += kLine) __builtin_prefetch(group + kAhead + line);
 }
 
-// All threads, or this one alone for less than some 20 µs of its work.
-inline int wanted_threads(int64_t m, std::span<const CodePanels* const> parts) {
-  size_t bytes = 0;
-  for (const CodePanels* part : parts) bytes += part->panels() * part->panel_bytes;
-  const bool worthwhile = bytes > 200'000 || bytes * static_cast<size_t>(m) > 1'000'000;
-  return worthwhile ? num_threads() : 1;
-}
+// Each thread has a share of the panels, which follow each other in memory, and then helps the
+// others.
+class PanelShares {
+ public:
+  using Parts = std::span<const CodePanels* const>;
 
-// f(part, first panel, end, column of the part's first panel in C) for what `worker` computes.
-template <class F>
-void for_own_panels(std::span<const CodePanels* const> parts, int worker, int workers, F&& f) {
-  size_t panels = 0;
-  for (const CodePanels* part : parts) panels += part->panels();
-  const size_t begin = static_cast<size_t>(worker) * panels / static_cast<size_t>(workers);
-  const size_t end = static_cast<size_t>(worker + 1) * panels / static_cast<size_t>(workers);
-  size_t first = 0;  // panel of the part
-  int64_t column = 0;
-  for (const CodePanels* part : parts) {
-    const size_t count = part->panels();
-    const size_t from = std::clamp(begin, first, first + count) - first;
-    const size_t to = std::clamp(end, first, first + count) - first;
-    if (from < to) f(part, from, to, column);
-    first += count;
-    column += static_cast<int64_t>(part->n);
+  PanelShares(int64_t m, Parts parts)
+      : parts_(parts), waits_for_weights_(m <= kRowsThatWaitForWeights) {
+    size_t panels = 0, bytes = 0;
+    for (const CodePanels* part : parts) {
+      panels += part->panels();
+      bytes += part->panels() * part->panel_bytes;
+    }
+    // All threads, or this one alone for less than some 20 µs of its work.
+    const bool worthwhile = bytes > 200'000 || bytes * static_cast<size_t>(m) > 1'000'000;
+    workers_ = team_size(worthwhile ? num_threads() : 1);
+    // Smaller pieces would be streams too short for the processor to foresee.
+    constexpr size_t kLeastBytes = size_t{1} << 16;
+    least_ = static_cast<int64_t>(kLeastBytes / (bytes / std::max<size_t>(panels, 1) + 1) + 1);
+    const auto count = static_cast<int64_t>(panels);
+    for (int64_t w = 0; w < workers_; ++w)
+      shares_.set(static_cast<int>(w), w * count / workers_, (w + 1) * count / workers_);
+    panels_ = panels;
   }
-}
+
+  int workers() const { return workers_; }
+
+  // f(part, first panel, end, column of the part's first panel in C) for what falls to `worker`.
+  template <class F>
+  void for_panels(int worker, F&& f) {
+    if (worker > 0 && waits_for_weights_) begin_share(worker);
+    for (int turn = 0; turn < workers_; ++turn) {
+      const int share = (worker + turn) % workers_;
+      for (auto piece = shares_.take(share, least_); !piece.empty();
+           piece = shares_.take(share, least_))
+        for_piece(static_cast<size_t>(piece.begin), static_cast<size_t>(piece.end), f);
+    }
+  }
+
+ private:
+  void begin_share(int worker) const {
+    const auto w = static_cast<size_t>(worker), workers = static_cast<size_t>(workers_);
+    const size_t begin = w * panels_ / workers, end = (w + 1) * panels_ / workers;
+    bool first = true;
+    for_piece(begin, end, [&](const CodePanels* part, size_t from, size_t to, int64_t) {
+      if (std::exchange(first, false))
+        begin_to_read(part->storage, part->panel(from), (to - from) * part->panel_bytes);
+    });
+  }
+
+  template <class F>
+  void for_piece(size_t begin, size_t end, F&& f) const {
+    size_t first = 0;  // panel of the part
+    int64_t column = 0;
+    for (const CodePanels* part : parts_) {
+      const size_t count = part->panels();
+      const size_t from = std::clamp(begin, first, first + count) - first;
+      const size_t to = std::clamp(end, first, first + count) - first;
+      if (from < to) f(part, from, to, column);
+      first += count;
+      column += static_cast<int64_t>(part->n);
+    }
+  }
+
+  Parts parts_;
+  size_t panels_ = 0;
+  int workers_;
+  int64_t least_;  // panels of a piece
+  bool waits_for_weights_;
+  WorkShares shares_;
+};
 
 }  // namespace glassformer::cpu

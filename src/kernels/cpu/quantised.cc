@@ -342,13 +342,14 @@ void quantised_gemm(int64_t m, const MatrixRef& a, std::span<const CodePanels* c
     x = strip;
   }
   const auto multiply = HWY_DYNAMIC_DISPATCH(MultiplyPanels);
-  parallel_workers(wanted_threads(m, parts), [&](int worker, int workers) {
+  PanelShares shares(m, parts);
+  parallel_workers(shares.workers(), [&](int worker, int) {
     std::optional<AmxInt8Scope> unit;
     if (tiles) unit.emplace(kCodeDepth);
-    for_own_panels(parts, worker, workers,
-                   [&](const CodePanels* part, size_t begin, size_t end, int64_t column) {
-                     multiply({part, begin, end, x, rows, out.from_column(column), tiles});
-                   });
+    shares.for_panels(worker,
+                      [&](const CodePanels* part, size_t begin, size_t end, int64_t column) {
+                        multiply({part, begin, end, x, rows, out.from_column(column), tiles});
+                      });
   });
 }
 
