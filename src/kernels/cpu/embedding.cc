@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "glassformer/base/threads.h"
 #include "kernels/indices.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,8 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace glassformer::cpu {
 namespace HWY_NAMESPACE {
 
-constexpr int64_t kRows = 64;       // of dweight in one task
-constexpr int64_t kColumns = 2048;  // likewise; sums of that many stay in the first cache
+constexpr int64_t kColumns = 2048;  // of dweight in one task: their sums stay in the first cache
 
 // Rows come from anywhere, and the processor foresees only what lies in line: they are asked for so
 // many bytes ahead. To L2, which waits for more lines at a time than L1 does.
@@ -30,6 +30,19 @@ HWY_INLINE void FetchRow(const void* row, size_t bytes) {
     __builtin_prefetch(static_cast<const uint8_t*>(row) + at, /*read*/ 0, /*to L2*/ 2);
 }
 
+// Copies a row and asks for another on the way: a whole row asked for at once would hold up the
+// copy, and processors drop what comes faster than memory does.
+HWY_INLINE void CopyRow(const void* row, void* y, size_t bytes, bool stream, const void* later) {
+  constexpr size_t kPart = 128;
+  const auto *from = static_cast<const uint8_t*>(row), *ahead = static_cast<const uint8_t*>(later);
+  auto* to = static_cast<uint8_t*>(y);
+  for (size_t at = 0; at < bytes; at += kPart) {
+    const size_t part = std::min(kPart, bytes - at);
+    FetchRow(ahead + at, part);
+    CopyBytes(from + at, to + at, part, stream);
+  }
+}
+
 // Floor: one read and one write of the rows.
 void Embedding(const void* weight, const int64_t* ids, int64_t count, size_t row_bytes, void* y) {
   const auto* from = static_cast<const uint8_t*>(weight);
@@ -37,45 +50,42 @@ void Embedding(const void* weight, const int64_t* ids, int64_t count, size_t row
   const bool stream = worth_streaming(count * static_cast<int64_t>(row_bytes));
   const auto row_of = [&](int64_t i) { return from + static_cast<size_t>(ids[i]) * row_bytes; };
   const int64_t ahead = RowsAhead(row_bytes);
-  constexpr size_t kPart = 128;  // a whole row asked for at once would hold up the copy
   const int64_t grain = row_grain(static_cast<int64_t>(row_bytes / 4));
   parallel_ranges(count, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t i = begin; i < end; ++i) {
-      const uint8_t *row = row_of(i), *later = row_of(std::min(i + ahead, end - 1));
-      uint8_t* y_row = to + static_cast<size_t>(i) * row_bytes;
-      for (size_t at = 0; at < row_bytes; at += kPart) {
-        const size_t bytes = std::min(kPart, row_bytes - at);
-        FetchRow(later + at, bytes);
-        CopyBytes(row + at, y_row + at, bytes, stream);
-      }
-    }
+    for (int64_t i = begin; i < end; ++i)
+      CopyRow(row_of(i), to + static_cast<size_t>(i) * row_bytes, row_bytes, stream,
+              row_of(std::min(i + ahead, end - 1)));
     hwy::FlushStream();
   });
 }
 
-// y = the sum of the `count` rows of dy that `places` lists, over `columns` of their `width`
-// elements. fetch(k) asks for what follows the k-th of them. `sums` is room for as many columns.
+// y = the sum of the `count` rows row(0), row(1), ... over `columns` elements, added in that order.
+// row(k + ahead) is asked for while row(k) is read. `sums` is room for as many columns.
 template <class T, class F>
-HWY_INLINE void SumRows(const T* dy, const int64_t* places, int64_t count, int64_t width,
-                        int64_t columns, F&& fetch, float* sums, T* y, bool stream) {
+HWY_INLINE void SumRows(F&& row, int64_t count, int64_t ahead, int64_t columns, float* sums, T* y,
+                        bool stream) {
   const hn::ScalableTag<float> d;
+  const auto load = [&](int64_t k, int64_t i, size_t valid) HWY_ATTR {
+    __builtin_prefetch(row(k + ahead) + i, /*read*/ 0, /*to L2*/ 2);
+    return LoadSome(d, row(k) + i, valid);
+  };
   if (count == 0)
     return WriteRow(y, columns, stream, [&](int64_t, size_t) HWY_ATTR { return hn::Zero(d); });
-  fetch(0);
   if (count == 1)
-    return CopyBytes(reinterpret_cast<const uint8_t*>(dy + places[0] * width),
-                     reinterpret_cast<uint8_t*>(y), static_cast<size_t>(columns) * sizeof(T),
-                     stream);
-  MapRow(dy + places[0] * width, sums, columns, [](auto v, size_t) HWY_ATTR { return v; });
-  for (int64_t k = 1; k + 1 < count; ++k) {
-    fetch(k);
-    MapRows(sums, dy + places[k] * width, sums, columns,
-            [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
-  }
-  fetch(count - 1);
-  const T* last = dy + places[count - 1] * width;
+    return CopyRow(row(0), y, static_cast<size_t>(columns) * sizeof(T), stream, row(ahead));
+  if (count == 2)
+    return WriteRow(y, columns, stream, [&](int64_t i, size_t valid) HWY_ATTR {
+      return hn::Add(load(0, i, valid), load(1, i, valid));
+    });
+  ForVectors(columns, [&](int64_t i, size_t valid) HWY_ATTR {
+    StoreSome(hn::Add(load(0, i, valid), load(1, i, valid)), d, sums + i, valid);
+  });
+  for (int64_t k = 2; k + 1 < count; ++k)
+    ForVectors(columns, [&](int64_t i, size_t valid) HWY_ATTR {
+      StoreSome(hn::Add(LoadSome(d, sums + i, valid), load(k, i, valid)), d, sums + i, valid);
+    });
   WriteRow(y, columns, stream, [&](int64_t i, size_t valid) HWY_ATTR {
-    return hn::Add(LoadSome(d, sums + i, valid), LoadSome(d, last + i, valid));
+    return hn::Add(LoadSome(d, sums + i, valid), load(count - 1, i, valid));
   });
 }
 
@@ -98,24 +108,22 @@ void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& 
     if (ids[i] != padding_idx) places[ends[ids[i]]++] = i;
   const bool stream = Streams(dweight_out);
   const int64_t strips = (width + kColumns - 1) / kColumns;
-  const int64_t blocks = (vocabulary + kRows - 1) / kRows;
+  // Of dweight in one task: many, for what a task asks for ahead at its end another one reads.
+  const int64_t rows = std::clamp<int64_t>(vocabulary / (int64_t{16} * num_threads()), 16, 2048);
+  const int64_t blocks = (vocabulary + rows - 1) / rows;
   visit_memory_type(dweight_out.dtype(), [&]<class T>(T*) HWY_ATTR {
     parallel_tasks(blocks * strips, [&](int64_t task) HWY_ATTR HWY_FLATTEN {
       HWY_ALIGN float sums[kColumns];
       const int64_t first = task % strips * kColumns, columns = std::min(kColumns, width - first);
-      const int64_t begin = task / strips * kRows, end = std::min(vocabulary, begin + kRows);
+      const int64_t begin = task / strips * rows, end = std::min(vocabulary, begin + rows);
       const T* dy = input<T>(dy_in) + first;
       T* dweight = output<T>(dweight_out) + first;
-      const size_t row_bytes = static_cast<size_t>(columns) * sizeof(T);
-      const int64_t ahead = RowsAhead(row_bytes);
+      const int64_t ahead = RowsAhead(static_cast<size_t>(columns) * sizeof(T));
       for (int64_t v = begin; v < end; ++v) {
-        const int64_t start = v == 0 ? 0 : ends[v - 1], stop = ends[v];
-        // Inlined by force: the compiler drops calls of functions that do nothing but prefetch.
-        const auto fetch = [&](int64_t k) HWY_ATTR __attribute__((always_inline)) {
-          FetchRow(dy + places[std::min(start + k + ahead, last)] * width, row_bytes);
-        };
-        SumRows(dy, places + start, stop - start, width, columns, fetch, sums, dweight + v * width,
-                stream);
+        const int64_t start = v == 0 ? 0 : ends[v - 1], count = ends[v] - start;
+        const auto row = [&](int64_t k)
+                             HWY_ATTR { return dy + places[std::min(start + k, last)] * width; };
+        SumRows(row, count, ahead, columns, sums, dweight + v * width, stream);
       }
       hwy::FlushStream();
     });
