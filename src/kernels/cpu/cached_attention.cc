@@ -26,7 +26,8 @@ namespace HWY_NAMESPACE {
 
 constexpr int64_t kKeysAtATime = 64;  // of head size 64: 16 KB
 
-// Places need not follow each other: keys are asked for so many ahead.
+// Places need not follow each other: keys are asked for so many ahead, and values while their keys
+// are read.
 constexpr int64_t kAhead = 12;
 template <class T>
 HWY_INLINE void PrefetchRow(const T* row, int64_t size) {
@@ -159,6 +160,7 @@ void AttendGroup(const CachedCall<T>& call, const CachedRows::Row& row, int64_t 
   for (int64_t j = row.begin; j < row.count; ++j) {
     const T* key = call.key(row.places[j], key_head);
     PrefetchRow(call.key(row.places[std::min(j + kAhead, row.count - 1)], key_head), size);
+    PrefetchRow(call.value(row.places[j], key_head), value_size);
     for (int64_t g = 0; g < group; ++g)
       scores[g * row.count + j] = RowDot(queries + g * size, key, size);
   }

@@ -313,10 +313,11 @@ class Rectangles {
   }
 
   // The panels that a piece has at least: each reads all blocks of k of its rows of A anew, and
-  // packs them where they are not kept.
+  // packs them where they are not kept. Of few rows that is nothing beside the panels.
   size_t LeastPanels(size_t rows) const {
     constexpr size_t kSome = 256 / Engine::kColumns;
     if (!shared_) return q_.n;
+    if (rows <= kRowsThatWaitForWeights) return 1;
     if (!in_place_ && !CanKeepA(rows)) return ColumnStep(rows) / Engine::kColumns;
     return blocks_.count == 1 ? 1 : kSome;
   }
@@ -602,8 +603,7 @@ Grid choose_grid(const Product& q, bool bf16, size_t threads, size_t panel_width
   return best;
 }
 
-// All threads, or this one alone for less than some 20 µs of its work: a team of another size than
-// the last would make the runtime end threads and start new ones.
+// All threads, or this one alone for less than some 20 µs of its work.
 int wanted_threads(const Product& q, bool bf16) {
   const double flops =
       2.0 * static_cast<double>(q.m) * static_cast<double>(q.n) * static_cast<double>(q.k);
