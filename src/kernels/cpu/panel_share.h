@@ -17,10 +17,10 @@ namespace glassformer::cpu {
 // Asks for what lies some rounds of memory's latency after a group of codes: panels follow each
 // other, and what comes after one is wanted next. Always inlined: the compiler drops calls of
 // functions that do nothing but prefetch.
-inline const bool streams_want_prefetch = prefetch_helps_streams();
+inline const bool kStreamsWantPrefetch = prefetch_helps_streams();
 [[gnu::always_inline]] inline void prefetch_after(const uint8_t* group, size_t bytes) {
   constexpr size_t kAhead = 4096, kLine = 64;
-  if (!streams_want_prefetch) return;
+  if (!kStreamsWantPrefetch) return;
   for (size_t line = 0; line < bytes; line += kLine) __builtin_prefetch(group + kAhead + line);
 }
 
