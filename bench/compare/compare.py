@@ -113,8 +113,8 @@ def measure(case, torch, ours, theirs, turns):
     result = report.Result(case)
     try:
         validate(case, inputs, ours.load(case, inputs), theirs.load(case, inputs))
-        taken, needed, torchs = sides.take_turns([ours, sides.Floor(ours, case), theirs], turns)
-        result.ours, result.torch = statistics.median(taken), statistics.median(torchs)
+        taken, needed, peer = sides.take_turns([ours, sides.Floor(ours, case), theirs], turns)
+        result.ours, result.torch = statistics.median(taken), statistics.median(peer)
         result.share = sides.share_of(needed, taken)
         result.peak_bytes = ours.peak_bytes
     except sides.Failed as failure:

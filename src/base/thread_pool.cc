@@ -93,7 +93,7 @@ int ThreadPool::start_threads(int count) {
   return std::min(threads_, count);
 }
 
-void ThreadPool::run(int size, FunctionRef<void(int, int)> body) {
+void ThreadPool::run(int size, Body body) {
   const std::unique_lock calling(calling_, std::try_to_lock);
   const int workers = calling.owns_lock() ? start_threads(size - 1) + 1 : 1;
   if (workers == 1) return body(0, 1);
@@ -112,12 +112,12 @@ void ThreadPool::run(int size, FunctionRef<void(int, int)> body) {
 }
 
 void ThreadPool::await_workers() {
-  const auto done = [&] { return working_.load(std::memory_order_acquire) == 0; };
+  const auto done = [&] { return working_.load() == 0; };
   wanted.clear();  // the calling thread has work of its own after this
   if (spin_for(done)) return;
   std::unique_lock lock(sleeping_);
   caller_sleeps_ = true;
-  done_.wait(lock, [&] { return working_.load() == 0; });
+  done_.wait(lock, done);
   caller_sleeps_ = false;
 }
 
@@ -134,21 +134,19 @@ void ThreadPool::work(int worker) {
 }
 
 ThreadPool::Team ThreadPool::next_team(int worker, Team last) {
+  Team team = last;
   const auto is_there = [&] {
-    const Team team = team_.load(std::memory_order_acquire);
+    team = team_.load();
     return team != last && worker < size_of(team);
   };
   if (!spin_for(is_there)) {
     wanted.clear();
     std::unique_lock lock(sleeping_);
     ++sleepers_;
-    wake_.wait(lock, [&] {
-      const Team team = team_.load();
-      return team != last && worker < size_of(team);
-    });
+    wake_.wait(lock, is_there);
     --sleepers_;
   }
-  return team_.load(std::memory_order_acquire);
+  return team;
 }
 
 }  // namespace glassformer

@@ -18,20 +18,20 @@ namespace glassformer {
 // sleeps: where other programs take the cores, spinning keeps from them what they could use.
 class ThreadPool {
  public:
+  using Body = FunctionRef<void(int, int)>;
+
   // That of this process: a child after fork() has one of its own, without threads yet.
   static ThreadPool& instance();
 
   // body(worker, workers) on up to `size` threads, the calling one among them; `workers` of them
   // are there. It runs on the calling thread alone where another one's team is running, or where
   // the system gives no more threads. The body must not throw.
-  void run(int size, FunctionRef<void(int, int)> body);
+  void run(int size, Body body);
 
   // Whether the calling thread is at work for a team.
   static bool in_team();
 
  private:
-  using Body = FunctionRef<void(int, int)>;
-
   // The number of a team and its size, in one word: a thread that is not in a team looks no
   // further, and one that is keeps the caller from starting the next.
   using Team = uint64_t;

@@ -43,10 +43,8 @@ class PanelShares {
     // Smaller pieces would be streams too short for the processor to foresee.
     constexpr size_t kLeastBytes = size_t{1} << 16;
     least_ = static_cast<int64_t>(kLeastBytes / (bytes / std::max<size_t>(panels, 1) + 1) + 1);
-    const auto count = static_cast<int64_t>(panels);
-    for (int64_t w = 0; w < workers_; ++w)
-      shares_.set(static_cast<int>(w), w * count / workers_, (w + 1) * count / workers_);
-    panels_ = panels;
+    panels_ = static_cast<int64_t>(panels);
+    for (int w = 0; w < workers_; ++w) shares_.set(w, share_begin(w), share_begin(w + 1));
   }
 
   int workers() const { return workers_; }
@@ -64,14 +62,17 @@ class PanelShares {
   }
 
  private:
+  int64_t share_begin(int worker) const { return worker * panels_ / workers_; }
+
+  // What of the share lies in the part that it begins in.
   void begin_share(int worker) const {
-    const auto w = static_cast<size_t>(worker), workers = static_cast<size_t>(workers_);
-    const size_t begin = w * panels_ / workers, end = (w + 1) * panels_ / workers;
-    bool first = true;
-    for_piece(begin, end, [&](const CodePanels* part, size_t from, size_t to, int64_t) {
-      if (std::exchange(first, false))
-        begin_to_read(part->storage, part->panel(from), (to - from) * part->panel_bytes);
-    });
+    bool begun = false;
+    for_piece(static_cast<size_t>(share_begin(worker)),
+              static_cast<size_t>(share_begin(worker + 1)),
+              [&](const CodePanels* part, size_t from, size_t to, int64_t) {
+                if (!std::exchange(begun, true))
+                  begin_to_read(part->storage, part->panel(from), (to - from) * part->panel_bytes);
+              });
   }
 
   template <class F>
@@ -89,7 +90,7 @@ class PanelShares {
   }
 
   Parts parts_;
-  size_t panels_ = 0;
+  int64_t panels_ = 0;
   int workers_;
   int64_t least_;  // panels of a piece
   bool waits_for_weights_;
