@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
+#include "cli/numbers.h"
 #include "glassformer/autograd/no_grad.h"
 #include "glassformer/base/threads.h"
 #include "glassformer/decoding/engine.h"
@@ -118,16 +119,16 @@ void add_bench(CLI::App& app) {
   auto options = std::make_shared<Options>();
   options->model.add_to(*decode);
   decode->add_option("--prompt", options->prompt, "tokens of the prompt")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least_one())
       ->capture_default_str();
   decode->add_option("--tokens", options->tokens, "steps after it")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least_one())
       ->capture_default_str();
   decode->add_option("--batch", options->batch, "sequences at once")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least_one())
       ->capture_default_str();
   decode->add_option("--repeats", options->repeats, "the median of so many is given")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least_one())
       ->capture_default_str();
   decode->add_flag("--json", options->json, "for programs");
   decode->callback([options] { run(*options); });

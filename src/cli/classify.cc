@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
+#include "cli/numbers.h"
 #include "cli/picture_input.h"
 #include "cli/text_input.h"
 #include "glassformer/decoding/model_tokenizer.h"
@@ -181,7 +182,7 @@ void add_classify(CLI::App& app) {
       "INPUT", options->inputs,
       "texts, or PNG and JPEG files for a vision model; lines of stdin unless given");
   command->add_option("--top-k", options->top, "how many labels to show")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least_one())
       ->capture_default_str();
   command->add_flag("--pairs", options->pairs, "every text is two, parted by a tab");
   command->add_flag("--json", options->json, "for programs");

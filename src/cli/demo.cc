@@ -10,6 +10,7 @@
 #include "cli/generation_run.h"
 #include "cli/look_input.h"
 #include "cli/look_view.h"
+#include "cli/numbers.h"
 #include "glassformer/inspect/page.h"
 
 namespace glassformer {
@@ -184,7 +185,7 @@ void add_demo(CLI::App& app) {
   command->add_option("--color", options->colour, "colours: auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   command->add_option("--threads", options->threads, "how many threads to use")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least_one());
   command->callback([options] { Tour(*options).run(); });
 }
 

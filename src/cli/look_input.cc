@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "cli/generation_flags.h"
+#include "cli/numbers.h"
 #include "cli/text_input.h"
 #include "glassformer/decoding/engine.h"
 #include "glassformer/decoding/model_tokenizer.h"
@@ -218,8 +219,8 @@ void LookArguments::add_to(CLI::App& command) {
   command
       .add_option("--generate", generate,
                   "let the model say so many tokens more, and look at these too")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--num-beams", beams, "with a search this wide")->check(CLI::PositiveNumber);
+      ->check(at_least_one());
+  command.add_option("--num-beams", beams, "with a search this wide")->check(at_least_one());
 }
 
 std::string name_of_model(const std::filesystem::path& path) {

@@ -1,6 +1,7 @@
 #include "cli/model_options.h"
 
 #include "cli/bundled.h"
+#include "cli/numbers.h"
 #include "glassformer/base/threads.h"
 
 namespace glassformer {
@@ -29,7 +30,7 @@ void ModelOptions::add_to(CLI::App& command) {
   command.add_option("--adapter", adapter,
                      "a LoRA adapter of the model, a folder as PEFT saves it");
   command.add_option("--threads", threads, "how many threads to use; all cores unless given")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least_one());
 }
 
 Model ModelOptions::open() const {

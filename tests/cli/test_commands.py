@@ -62,6 +62,11 @@ class Commands(unittest.TestCase):
         for part in parts:
             self.assertIn(part, done.stderr)
 
+    def test_numbers_that_make_no_sense_are_named(self):
+        for given in ("0", "-3", "two", "1.5", "99999999999999999999"):
+            self.assert_fails(2, f"--threads: expected a whole number from 1 on, found {given}",
+                              arguments=("generate", "shakespeare", f"--threads={given}", "hi"))
+
     def test_info_counts_every_parameter(self):
         for folder in MODELS.iterdir():
             with self.subTest(folder.name):
