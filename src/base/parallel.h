@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <type_traits>
 
 namespace glassformer {
@@ -45,9 +46,15 @@ void parallel_workers(int wanted, FunctionRef<void(int, int)> body);
 // The most workers it would have here.
 int team_size(int wanted);
 
-// What the calling worker will probably read next: from the end of its body on, while it waits for
-// the next one, it brings that into its second-level cache. It holds the memory for as long as it
-// does, some 0.1 ms at most.
-void fetch_while_waiting(std::shared_ptr<const std::byte> memory, size_t bytes);
+// What the calling worker will probably read next, kMostPiecesAhead at most, the first of them
+// first: from the end of its body on, while it waits for the next ones, it brings that into its
+// second-level cache. It holds a piece until it has read it, some 0.1 ms at most. A piece that was
+// asked for the last time too goes on where it was.
+struct PieceAhead {
+  std::shared_ptr<const std::byte> memory;
+  size_t bytes = 0;
+};
+inline constexpr size_t kMostPiecesAhead = 4;
+void fetch_while_waiting(std::span<const PieceAhead> pieces);
 
 }  // namespace glassformer

@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <pthread.h>
 #include <system_error>
@@ -14,12 +15,24 @@ constexpr std::chrono::microseconds kSpin{100};
 
 thread_local bool at_work = false;
 
-// What fetch_while_waiting was told on this thread and is still to be fetched.
+// What fetch_while_waiting was told on this thread. Of what is fetched the place stays, not the
+// memory.
 struct Wanted {
-  std::shared_ptr<const std::byte> memory;
-  size_t at = 0, bytes = 0;
+  struct Piece {
+    std::shared_ptr<const std::byte> memory;
+    const std::byte* begin = nullptr;
+    size_t at = 0, bytes = 0;
+  };
+  std::array<Piece, kMostPiecesAhead> pieces;
+  size_t count = 0, next = 0;
 
+  bool any() const { return next < count; }
   void clear() { *this = {}; }
+  size_t fetched_of(const std::byte* begin) const {
+    for (size_t i = 0; i < count; ++i)
+      if (pieces[i].begin == begin) return pieces[i].at;
+    return 0;
+  }
 };
 thread_local Wanted wanted;
 
@@ -35,9 +48,12 @@ void pause_briefly() {
 // processors drop prefetches that come faster than memory does, half of them or more.
 void fetch_some() {
   constexpr size_t kLine = 64, kLines = 8;
-  for (size_t i = 0; i < kLines && wanted.at < wanted.bytes; ++i, wanted.at += kLine)
-    static_cast<void>(*static_cast<const volatile std::byte*>(wanted.memory.get() + wanted.at));
-  if (wanted.at >= wanted.bytes) wanted.clear();
+  Wanted::Piece& piece = wanted.pieces[wanted.next];
+  for (size_t i = 0; i < kLines && piece.at < piece.bytes; ++i, piece.at += kLine)
+    static_cast<void>(*static_cast<const volatile std::byte*>(piece.begin + piece.at));
+  if (piece.at < piece.bytes) return;
+  piece.memory.reset();
+  ++wanted.next;
 }
 
 // Whether `is_there` became true in the time that threads spin.
@@ -48,7 +64,7 @@ bool spin_for(F&& is_there) {
   do {
     for (int i = 0; i < kLooksAtATime; ++i) {
       if (is_there()) return true;
-      if (wanted.memory != nullptr)
+      if (wanted.any())
         fetch_some();
       else
         pause_briefly();
@@ -76,8 +92,13 @@ ThreadPool& ThreadPool::instance() {
 
 bool ThreadPool::in_team() { return at_work; }
 
-void fetch_while_waiting(std::shared_ptr<const std::byte> memory, size_t bytes) {
-  wanted = {std::move(memory), 0, bytes};
+void fetch_while_waiting(std::span<const PieceAhead> pieces) {
+  Wanted now;
+  for (const PieceAhead& piece : pieces.first(std::min(pieces.size(), kMostPiecesAhead))) {
+    const std::byte* begin = piece.memory.get();
+    now.pieces[now.count++] = {piece.memory, begin, wanted.fetched_of(begin), piece.bytes};
+  }
+  wanted = std::move(now);
 }
 
 // Threads beside the caller, as many as were asked for or as there are.

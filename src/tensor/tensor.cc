@@ -10,17 +10,6 @@
 
 namespace glassformer {
 
-struct Tensor::Impl {
-  std::shared_ptr<Storage> storage;
-  Shape shape;
-  Strides strides;
-  int64_t offset = 0;
-  int64_t count = 0;
-  DType dtype = DType::kFloat32;
-  bool contiguous = true;
-  std::shared_ptr<GradientState> gradient;
-};
-
 namespace {
 
 bool contiguous(const Shape& shape, const Strides& strides) {
@@ -76,20 +65,9 @@ void gather_any(const std::byte* base, const Tensor& view, std::vector<To>& out)
 
 }  // namespace
 
-const Tensor::Impl& Tensor::impl() const {
-  require<ValueError>(defined(), "tensor: expected a tensor, found none");
-  return *impl_;
-}
+void Tensor::throw_undefined() { throw ValueError("tensor: expected a tensor, found none"); }
 
-const Shape& Tensor::shape() const { return impl().shape; }
-const Strides& Tensor::strides() const { return impl().strides; }
 int64_t Tensor::size(int axis) const { return shape()[normalize_axis("size", axis, rank())]; }
-int64_t Tensor::count() const { return impl().count; }
-DType Tensor::dtype() const { return impl().dtype; }
-Device Tensor::device() const { return impl().storage->device(); }
-bool Tensor::is_contiguous() const { return impl().contiguous; }
-int64_t Tensor::offset() const { return impl().offset; }
-const std::shared_ptr<Storage>& Tensor::storage() const { return impl().storage; }
 
 const void* Tensor::host_address(DType wanted) const {
   require<DeviceError>(device() == Device::kCpu,
@@ -172,10 +150,6 @@ Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) 
 
 bool Tensor::is_sole_owner() const {
   return impl_.use_count() == 1 && impl().storage.use_count() == 1 && storage()->writable();
-}
-
-const std::shared_ptr<GradientState>& Tensor::shared_gradient_state() const {
-  return impl().gradient;
 }
 
 void Tensor::set_gradient_state(std::shared_ptr<GradientState> state) {

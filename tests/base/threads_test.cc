@@ -166,7 +166,8 @@ TEST_F(Threads, MemoryThatIsFetchedIsGivenBack) {
     const std::shared_ptr<std::byte[]> memory(new std::byte[1 << 20]());
     watched = memory;
     parallel_workers(2, [&](int worker, int) {
-      if (worker > 0) fetch_while_waiting({memory, memory.get()}, 1 << 20);
+      const PieceAhead piece{{memory, memory.get()}, 1 << 20};
+      if (worker > 0) fetch_while_waiting({&piece, 1});
     });
   }
   for (int i = 0; i < 5000 && !watched.expired(); ++i)

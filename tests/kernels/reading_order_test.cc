@@ -11,7 +11,7 @@ namespace {
 using Weight = std::shared_ptr<std::byte[]>;
 constexpr size_t kBytes = 4096;
 
-Weight weight() { return Weight(new std::byte[kBytes]()); }
+Weight weight(size_t bytes = kBytes) { return Weight(new std::byte[bytes]()); }
 void read(const Weight& one) { begin_to_read(one, one.get(), kBytes); }
 
 // What this thread holds, to fetch it, is let go at the end of a team's work that it called for.
@@ -33,9 +33,22 @@ TEST_F(ReadingOrder, WhatCameNextIsHeldUntilItIsFetched) {
   EXPECT_EQ(second.use_count(), 1);
   read(first);
   EXPECT_EQ(second.use_count(), 2);
-  EXPECT_EQ(third.use_count(), 1);
+  EXPECT_EQ(third.use_count(), 2);  // there is room for it too
   let_go();
   EXPECT_EQ(second.use_count(), 1);
+  EXPECT_EQ(third.use_count(), 1);
+}
+
+TEST_F(ReadingOrder, WhatFillsTheCacheIsTheLastToBeHeld) {
+  constexpr size_t kMuch = size_t{1} << 22;
+  const Weight first = weight(kMuch), second = weight(kMuch), third = weight(kMuch);
+  const auto read_much = [](const Weight& one) { begin_to_read(one, one.get(), kMuch); };
+  for (const Weight& one : {first, second, third}) read_much(one);
+  let_go();
+  read_much(first);
+  EXPECT_EQ(second.use_count(), 2);
+  EXPECT_EQ(third.use_count(), 1);
+  let_go();
 }
 
 TEST_F(ReadingOrder, AnotherOrderIsLearnt) {

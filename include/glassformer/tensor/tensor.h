@@ -27,17 +27,17 @@ class Tensor {
   Tensor() = default;  // no tensor: an absent optional argument
   bool defined() const { return impl_ != nullptr; }
 
-  const Shape& shape() const;
-  const Strides& strides() const;  // in elements
+  const Shape& shape() const { return impl().shape; }
+  const Strides& strides() const { return impl().strides; }  // in elements
   int rank() const { return shape().rank(); }
   int64_t size(int axis) const;  // counted from the end when negative; throws ShapeError
-  int64_t count() const;         // the number of elements
-  DType dtype() const;
-  Device device() const;
+  int64_t count() const { return impl().count; }  // the number of elements
+  DType dtype() const { return impl().dtype; }
+  Device device() const { return impl().storage->device(); }
   TensorOptions options() const { return {dtype(), device()}; }
-  bool is_contiguous() const;
-  int64_t offset() const;  // of the first element in its storage, in elements
-  const std::shared_ptr<Storage>& storage() const;
+  bool is_contiguous() const { return impl().contiguous; }
+  int64_t offset() const { return impl().offset; }  // of the first element in its storage
+  const std::shared_ptr<Storage>& storage() const { return impl().storage; }
 
   // Host access to a cpu tensor, through strides(). Throws DeviceError elsewhere and DTypeError for
   // another T. mutable_data counts as an in-place change; it throws ValueError for mapped memory.
@@ -70,15 +70,29 @@ class Tensor {
   bool is_sole_owner() const;
 
   GradientState* gradient_state() const { return shared_gradient_state().get(); }
-  const std::shared_ptr<GradientState>& shared_gradient_state() const;
+  const std::shared_ptr<GradientState>& shared_gradient_state() const { return impl().gradient; }
   void set_gradient_state(std::shared_ptr<GradientState> state);
 
   static Tensor from_storage(std::shared_ptr<Storage> storage, const Shape& shape,
                              const Strides& strides, int64_t offset, DType dtype);
 
  private:
-  struct Impl;
-  const Impl& impl() const;
+  struct Impl {
+    std::shared_ptr<Storage> storage;
+    Shape shape;
+    Strides strides;
+    int64_t offset = 0;
+    int64_t count = 0;
+    DType dtype = DType::kFloat32;
+    bool contiguous = true;
+    std::shared_ptr<GradientState> gradient;
+  };
+  const Impl& impl() const {
+    if (impl_ == nullptr) [[unlikely]]
+      throw_undefined();
+    return *impl_;
+  }
+  [[noreturn]] static void throw_undefined();
   const void* host_address(DType dtype) const;
   void* mutable_host_address(DType dtype);
 

@@ -191,7 +191,8 @@ void CachedAttention(const Tensor& query, const CachedAttentionInputs& in, const
   const CachedRows rows(query, in, params);
   const int64_t key_heads = in.keys.size(0), tasks = query.size(0) * key_heads;
   if (tasks == 0) return;
-  constexpr int64_t kWorthAThread = 1 << 14;  // multiply-adds
+  // Multiply-adds. Few: keys and values come from memory, and two threads wait for twice as many.
+  constexpr int64_t kWorthAThread = 1 << 12;
   const int64_t work = rows.total() / query.size(0) * (query.size(1) / key_heads) * query.size(2);
   visit_memory_type(query.dtype(), [&](auto* type) HWY_ATTR {
     using T = std::remove_pointer_t<decltype(type)>;

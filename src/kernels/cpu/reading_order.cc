@@ -1,6 +1,7 @@
 #include "kernels/cpu/reading_order.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "base/parallel.h"
@@ -34,10 +35,20 @@ void begin_to_read(const std::shared_ptr<const void>& weight, const void* begin,
       after = {weight, first, bytes};
   }
   last = begin;
-  const auto next = followers.find(begin);
-  if (next == followers.end()) return;
-  if (std::shared_ptr<const void> owner = next->second.weight.lock())
-    fetch_while_waiting({std::move(owner), next->second.begin}, next->second.bytes);
+  std::array<PieceAhead, kMostPiecesAhead> ahead;
+  size_t count = 0;
+  size_t left = kMostFetched;
+  for (const void* before = begin; count < ahead.size() && left > 0;) {
+    const auto next = followers.find(before);
+    if (next == followers.end() || next->second.begin == begin) break;
+    std::shared_ptr<const void> owner = next->second.weight.lock();
+    if (owner == nullptr) break;
+    const size_t taken = std::min(next->second.bytes, left);
+    ahead[count++] = {{std::move(owner), next->second.begin}, taken};
+    left -= taken;
+    before = next->second.begin;
+  }
+  if (count > 0) fetch_while_waiting(std::span(ahead).first(count));
 }
 
 }  // namespace glassformer::cpu

@@ -11,7 +11,8 @@ namespace glassformer::cpu {
 // memory would be idle. Each worker remembers what it began to read after what.
 
 // To be called by a worker that begins to read `bytes` of a weight from `begin` on. What it read
-// after that the last time, if it is still there, is fetched once it waits for its next work.
+// after that the last time, and then, half a second-level cache of it, is fetched as far as it is
+// still there once the worker waits for its next work.
 void begin_to_read(const std::shared_ptr<const void>& weight, const void* begin, size_t bytes);
 
 // Products of more rows take longer to multiply than weights to come.
