@@ -21,6 +21,8 @@ using Accumulate = Tensor (*)(Tensor into, Tensor gradient);
 
 // True if the op that reads `x` must be recorded for its sake.
 bool needs_grad(const Tensor& x);
+// x for a kernel to read, without a trace on the tape.
+inline Tensor off_tape(const Tensor& x) { return needs_grad(x) ? x.detach() : x; }
 
 using GradientStates = std::vector<std::shared_ptr<GradientState>>;
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <mutex>
-#include <string_view>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -12,7 +11,7 @@ namespace glassformer {
 namespace {
 
 using Row = std::array<std::array<AnyFunction, kDTypeCount>, kDeviceCount>;
-using Table = std::unordered_map<std::string_view, Row>;
+using Table = std::unordered_map<const void*, Row>;
 
 Table& mutable_table() {
   static Table& table = *new Table;
@@ -30,22 +29,19 @@ const Table& table() {
 
 }  // namespace
 
-void set_kernel(const char* name, Device device, DType dtype, AnyFunction function) {
-  mutable_table()[name][static_cast<size_t>(device)][static_cast<size_t>(dtype)] = function;
+void set_kernel(const void* kernel, Device device, DType dtype, AnyFunction function) {
+  mutable_table()[kernel][static_cast<size_t>(device)][static_cast<size_t>(dtype)] = function;
 }
 
-AnyFunction find_kernel(const char* name, Device device, DType dtype) {
-  const auto found = table().find(name);
+AnyFunction find_kernel(const void* kernel, Device device, DType dtype) {
+  const auto found = table().find(kernel);
   if (found == table().end()) return nullptr;
   return found->second[static_cast<size_t>(device)][static_cast<size_t>(dtype)];
 }
 
-AnyFunction need_kernel(const char* name, Device device, DType dtype) {
-  AnyFunction function = find_kernel(name, device, dtype);
-  require<UnsupportedError>(function != nullptr,
-                            "{}: expected a kernel for device {} and dtype {}, found none", name,
-                            name_of(device), name_of(dtype));
-  return function;
+void throw_unsupported(const char* name, Device device, DType dtype) {
+  throw UnsupportedError(fmt::format("{}: expected a kernel for device {} and dtype {}, found none",
+                                     name, name_of(device), name_of(dtype)));
 }
 
 }  // namespace glassformer

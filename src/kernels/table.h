@@ -17,7 +17,8 @@ namespace glassformer {
 //   call(kSoftmax, x, y);
 //
 // The first tensor of a call decides device and dtype. Kernels get tensors that the op has checked
-// and, for results, allocated; an absent optional argument is an undefined tensor.
+// and, for results, allocated; an absent optional argument is an undefined tensor. The constant
+// itself is the key: a kernel is looked up by its address.
 template <class Signature>
 struct Kernel {
   const char* name;
@@ -26,19 +27,20 @@ struct Kernel {
 using AnyFunction = void (*)();
 
 // Type-erased table; the typed functions below are the ones to use.
-void set_kernel(const char* name, Device device, DType dtype, AnyFunction function);
-AnyFunction find_kernel(const char* name, Device device, DType dtype);  // null where there is none
-AnyFunction need_kernel(const char* name, Device device, DType dtype);  // throws UnsupportedError
+void set_kernel(const void* kernel, Device device, DType dtype, AnyFunction function);
+AnyFunction find_kernel(const void* kernel, Device device,
+                        DType dtype);  // null where there is none
+[[noreturn]] void throw_unsupported(const char* name, Device device, DType dtype);
 
 template <class... Args>
 void add_kernel(const Kernel<void(Args...)>& kernel, Device device, DType dtype,
                 std::type_identity_t<void (*)(Args...)> function) {
-  set_kernel(kernel.name, device, dtype, reinterpret_cast<AnyFunction>(function));
+  set_kernel(&kernel, device, dtype, reinterpret_cast<AnyFunction>(function));
 }
 
 template <class Signature>
 bool is_supported(const Kernel<Signature>& kernel, Device device, DType dtype) {
-  return find_kernel(kernel.name, device, dtype) != nullptr;
+  return find_kernel(&kernel, device, dtype) != nullptr;
 }
 
 // Opens the memory of one argument for as long as the kernel runs: a tensor, a struct that lists
@@ -59,11 +61,14 @@ class OpenMemory {
   template <class F>
   void for_each(F&& f) const {
     if constexpr (std::is_same_v<Argument, Tensor>) {
-      if (argument_.defined()) f(*argument_.storage());
+      if (closes(argument_)) f(*argument_.storage());
     } else if constexpr (requires { argument_.tensors(); }) {
       for (const Tensor* tensor : argument_.tensors())
-        if (tensor->defined()) f(*tensor->storage());
+        if (closes(*tensor)) f(*tensor->storage());
     }
+  }
+  static bool closes(const Tensor& tensor) {
+    return tensor.defined() && Storage::closes(tensor.device());
   }
   const Argument& argument_;
 };
@@ -71,8 +76,9 @@ class OpenMemory {
 template <class... Args>
 void call(const Kernel<void(const Tensor&, Args...)>& kernel, const Tensor& first,
           std::type_identity_t<Args>... args) {
-  auto function = reinterpret_cast<void (*)(const Tensor&, Args...)>(
-      need_kernel(kernel.name, first.device(), first.dtype()));
+  const AnyFunction found = find_kernel(&kernel, first.device(), first.dtype());
+  if (found == nullptr) throw_unsupported(kernel.name, first.device(), first.dtype());
+  const auto function = reinterpret_cast<void (*)(const Tensor&, Args...)>(found);
   const OpenMemory open_first(first);
   const auto run = [&](const auto&... /*open*/) { function(first, args...); };
   run(OpenMemory(args)...);

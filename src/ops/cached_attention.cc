@@ -47,7 +47,7 @@ void store_rows(const Tensor& memory, const Tensor& places, const Tensor& rows) 
   const Tensor at = index_argument("store_rows", "places", places, memory);
   check_shape("store_rows", "places", at, {rows.size(0)});
   if (rows.count() == 0) return;
-  call(kStoreRows, contiguous(rows.detach()), at, memory);
+  call(kStoreRows, contiguous(off_tape(rows)), at, memory);
 }
 
 AttentionResult cached_attention(const Tensor& query_in, const Tensor& keys, const Tensor& values,
@@ -55,7 +55,7 @@ AttentionResult cached_attention(const Tensor& query_in, const Tensor& keys, con
                                  const CachedAttentionOptions& options) {
   const NoGrad no_grad;
   check_memory(query_in, keys, values);
-  const Tensor query = contiguous(query_in.detach());
+  const Tensor query = contiguous(off_tape(query_in));
   const int64_t rows = query.size(0), heads = query.size(1);
   const DType acc = query.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   CachedAttentionInputs in;

@@ -41,9 +41,9 @@ void check_linear(const Tensor& x, int64_t in, int64_t out, const Tensor& bias,
 LinearEpilogue epilogue_of(const Tensor& bias, const LinearOptions& options) {
   LinearEpilogue epilogue;
   epilogue.activation = options.activation;
-  if (bias.defined()) epilogue.bias = contiguous(bias.detach());
+  if (bias.defined()) epilogue.bias = contiguous(off_tape(bias));
   if (options.residual.defined())
-    epilogue.residual = as_rows(contiguous(options.residual.detach()));
+    epilogue.residual = as_rows(contiguous(off_tape(options.residual)));
   return epilogue;
 }
 

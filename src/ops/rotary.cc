@@ -81,7 +81,7 @@ Tensor apply_rotary(const Tensor& x, const RotaryTable& table_in, const RotaryOp
   check_rank(kOp, "x", x, 4);
   check_table(x, table_in);
   const Tensor positions = checked_positions(x, table_in, options);
-  const RotaryTable table{contiguous(table_in.cos.detach()), contiguous(table_in.sin.detach())};
+  const RotaryTable table{contiguous(off_tape(table_in.cos)), contiguous(off_tape(table_in.sin))};
   RotaryStep step{options.layout == RotaryOptions::Layout::kInterleaved, false, options.offset};
   Tensor y = turn(x, table, positions, step);
   if (needs_grad(x)) {

@@ -56,11 +56,11 @@ void Storage::give_back_pages(size_t at, size_t bytes) const {
 }
 
 void Storage::open() const {
-  if (device_ == Device::kRef) open_ref_memory(data_, bytes_);
+  if (closes(device_)) open_ref_memory(data_, bytes_);
 }
 
 void Storage::close() const noexcept {
-  if (device_ == Device::kRef) close_ref_memory(data_, bytes_);
+  if (closes(device_)) close_ref_memory(data_, bytes_);
 }
 
 }  // namespace glassformer

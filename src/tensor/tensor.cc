@@ -173,9 +173,10 @@ Tensor Tensor::from_storage(std::shared_ptr<Storage> storage, const Shape& shape
                         "view: expected memory aligned to {} bytes for {}, found less",
                         size_of(dtype), name_of(dtype));
   }
+  const Device device = storage->device();
   Tensor tensor;
   tensor.impl_ = std::make_shared<Impl>(Impl{std::move(storage), shape, strides, offset, count,
-                                             dtype, contiguous(shape, strides), nullptr});
+                                             dtype, device, contiguous(shape, strides), nullptr});
   return tensor;
 }
 

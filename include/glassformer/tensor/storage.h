@@ -50,6 +50,7 @@ class Storage {
   // Makes the memory reachable while a kernel runs. It always is, but for `ref` in debug builds.
   void open() const;
   void close() const noexcept;
+  static bool closes(Device device) { return device == Device::kRef; }
 
  private:
   Storage(Device device, std::byte* data, size_t bytes, bool writable);

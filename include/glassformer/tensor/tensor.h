@@ -33,7 +33,7 @@ class Tensor {
   int64_t size(int axis) const;  // counted from the end when negative; throws ShapeError
   int64_t count() const { return impl().count; }  // the number of elements
   DType dtype() const { return impl().dtype; }
-  Device device() const { return impl().storage->device(); }
+  Device device() const { return impl().device; }
   TensorOptions options() const { return {dtype(), device()}; }
   bool is_contiguous() const { return impl().contiguous; }
   int64_t offset() const { return impl().offset; }  // of the first element in its storage
@@ -84,6 +84,7 @@ class Tensor {
     int64_t offset = 0;
     int64_t count = 0;
     DType dtype = DType::kFloat32;
+    Device device = Device::kCpu;  // the storage's, which checks then need not touch
     bool contiguous = true;
     std::shared_ptr<GradientState> gradient;
   };

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "glassformer/base/threads.h"
+#include "kernels/cpu/embedding_uses.h"
 #include "kernels/indices.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -65,67 +65,73 @@ template <class T, class F>
 HWY_INLINE void SumRows(F&& row, int64_t count, int64_t ahead, int64_t columns, float* sums, T* y,
                         bool stream) {
   const hn::ScalableTag<float> d;
-  const auto load = [&](int64_t k, int64_t i, size_t valid) HWY_ATTR {
-    __builtin_prefetch(row(k + ahead) + i, /*read*/ 0, /*to L2*/ 2);
-    return LoadSome(d, row(k) + i, valid);
-  };
   if (count == 0)
     return WriteRow(y, columns, stream, [&](int64_t, size_t) HWY_ATTR { return hn::Zero(d); });
   if (count == 1)
     return CopyRow(row(0), y, static_cast<size_t>(columns) * sizeof(T), stream, row(ahead));
+  // Addresses first: what is written might be where they are looked up.
+  const auto reader = [&](int64_t k) HWY_ATTR {
+    return [&d, from = row(k), later = row(k + ahead)](int64_t i, size_t valid) HWY_ATTR {
+      __builtin_prefetch(later + i, /*read*/ 0, /*to L2*/ 2);
+      return LoadSome(d, from + i, valid);
+    };
+  };
+  const auto first = reader(0), second = reader(1);
   if (count == 2)
     return WriteRow(y, columns, stream, [&](int64_t i, size_t valid) HWY_ATTR {
-      return hn::Add(load(0, i, valid), load(1, i, valid));
+      return hn::Add(first(i, valid), second(i, valid));
     });
   ForVectors(columns, [&](int64_t i, size_t valid) HWY_ATTR {
-    StoreSome(hn::Add(load(0, i, valid), load(1, i, valid)), d, sums + i, valid);
+    StoreSome(hn::Add(first(i, valid), second(i, valid)), d, sums + i, valid);
   });
-  for (int64_t k = 2; k + 1 < count; ++k)
+  for (int64_t k = 2; k + 1 < count; ++k) {
+    const auto next = reader(k);
     ForVectors(columns, [&](int64_t i, size_t valid) HWY_ATTR {
-      StoreSome(hn::Add(LoadSome(d, sums + i, valid), load(k, i, valid)), d, sums + i, valid);
+      StoreSome(hn::Add(LoadSome(d, sums + i, valid), next(i, valid)), d, sums + i, valid);
     });
+  }
+  const auto last = reader(count - 1);
   WriteRow(y, columns, stream, [&](int64_t i, size_t valid) HWY_ATTR {
-    return hn::Add(LoadSome(d, sums + i, valid), load(count - 1, i, valid));
+    return hn::Add(LoadSome(d, sums + i, valid), last(i, valid));
   });
 }
 
-// Floor: one write of dweight, one read of dy. The places of each id are listed first (a counting
-// sort), so that each row of dweight is summed by one task, in the order of the places, and written
-// once.
+// The rows of dweight of one block of ids.
+template <class T>
+HWY_INLINE void SumBlock(const EmbeddingUses& uses, int64_t block, const T* dy, T* dweight,
+                         int64_t width, bool stream) {
+  HWY_ALIGN float sums[kColumns];
+  int64_t ends[EmbeddingUses::kMostRows];
+  const auto [first, end] = uses.rows(block);
+  const std::span<const int64_t> places = uses.sort(block, ends);
+  const auto last = static_cast<int64_t>(places.size()) - 1;
+  for (int64_t column = 0; column < width; column += kColumns) {
+    const int64_t columns = std::min(kColumns, width - column);
+    const int64_t ahead = RowsAhead(static_cast<size_t>(columns) * sizeof(T));
+    int64_t start = 0;
+    for (int64_t v = first; v < end; ++v) {
+      const int64_t count = ends[v - first] - start;
+      const auto row = [&](int64_t k) HWY_ATTR {
+        return dy + places[static_cast<size_t>(std::min(start + k, last))] * width + column;
+      };
+      SumRows(row, count, ahead, columns, sums, dweight + v * width + column, stream);
+      start += count;
+    }
+  }
+  hwy::FlushStream();
+}
+
+// Floor: one write of dweight, one read of dy. Each row of dweight is summed by one task, in the
+// order of the places, and written once.
 void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& dweight_out,
                        int64_t padding_idx) {
-  const int64_t vocabulary = dweight_out.size(0), width = dweight_out.size(1);
-  const int64_t* ids = input<int64_t>(ids_in);
-  const Tensor lists = empty({vocabulary + 1 + ids_in.count()}, ids_in.options());
-  int64_t *ends = output<int64_t>(lists), *places = ends + vocabulary + 1;
-  std::fill(ends, places, 0);
-  for (int64_t i = 0; i < ids_in.count(); ++i)
-    if (ids[i] != padding_idx) ++ends[ids[i] + 1];
-  for (int64_t v = 1; v <= vocabulary; ++v) ends[v] += ends[v - 1];
-  const int64_t last = ends[vocabulary] - 1;
-  // Now ends[v] is where v's places start; filling them in moves it to where they end.
-  for (int64_t i = 0; i < ids_in.count(); ++i)
-    if (ids[i] != padding_idx) places[ends[ids[i]]++] = i;
+  const EmbeddingUses uses(ids_in, dweight_out.size(0), padding_idx);
   const bool stream = Streams(dweight_out);
-  const int64_t strips = (width + kColumns - 1) / kColumns;
-  // Of dweight in one task: many, for what a task asks for ahead at its end another one reads.
-  const int64_t rows = std::clamp<int64_t>(vocabulary / (int64_t{16} * num_threads()), 16, 2048);
-  const int64_t blocks = (vocabulary + rows - 1) / rows;
   visit_memory_type(dweight_out.dtype(), [&]<class T>(T*) HWY_ATTR {
-    parallel_tasks(blocks * strips, [&](int64_t task) HWY_ATTR HWY_FLATTEN {
-      HWY_ALIGN float sums[kColumns];
-      const int64_t first = task % strips * kColumns, columns = std::min(kColumns, width - first);
-      const int64_t begin = task / strips * rows, end = std::min(vocabulary, begin + rows);
-      const T* dy = input<T>(dy_in) + first;
-      T* dweight = output<T>(dweight_out) + first;
-      const int64_t ahead = RowsAhead(static_cast<size_t>(columns) * sizeof(T));
-      for (int64_t v = begin; v < end; ++v) {
-        const int64_t start = v == 0 ? 0 : ends[v - 1], count = ends[v] - start;
-        const auto row = [&](int64_t k)
-                             HWY_ATTR { return dy + places[std::min(start + k, last)] * width; };
-        SumRows(row, count, ahead, columns, sums, dweight + v * width, stream);
-      }
-      hwy::FlushStream();
+    const T* dy = input<T>(dy_in);
+    T* dweight = output<T>(dweight_out);
+    parallel_tasks(uses.blocks(), [&](int64_t block) HWY_ATTR HWY_FLATTEN {
+      SumBlock(uses, block, dy, dweight, dweight_out.size(1), stream);
     });
   });
 }
