@@ -7,6 +7,8 @@
 #include <cpuid.h>
 #include <cstdint>
 #include <sys/syscall.h>
+#endif
+#ifdef __unix__
 #include <unistd.h>
 #endif
 
@@ -78,6 +80,14 @@ bool prefetch_helps_streams() {
 #else
   return false;
 #endif
+}
+
+int first_cache_ways() {
+#ifdef _SC_LEVEL1_DCACHE_ASSOC
+  static const long ways = sysconf(_SC_LEVEL1_DCACHE_ASSOC);
+  if (ways > 0) return static_cast<int>(ways);
+#endif
+  return 8;
 }
 
 bool bf16_products_usable() { return amx_bf16_usable() || avx512_bf16_usable(); }

@@ -21,5 +21,7 @@ bool bf16_products_usable();
 // True where what streams past should be asked for ahead of its use: on Intel's processors. AMD's
 // do so themselves, and asking costs time: int8 weights came at 40 GB/s with it and 50 without.
 bool prefetch_helps_streams();
+// Lines that one set of the first-level data cache holds; 8 where the system does not say.
+int first_cache_ways();
 
 }  // namespace glassformer

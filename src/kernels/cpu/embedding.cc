@@ -25,22 +25,41 @@ HWY_INLINE int64_t RowsAhead(size_t row_bytes) {
   constexpr size_t kBytesAhead = 8192;
   return static_cast<int64_t>(std::max<size_t>(kBytesAhead / std::max<size_t>(row_bytes, 1), 1));
 }
-HWY_INLINE void FetchRow(const void* row, size_t bytes) {
-  for (size_t at = 0; at < bytes; at += 64)
-    __builtin_prefetch(static_cast<const uint8_t*>(row) + at, /*read*/ 0, /*to L2*/ 2);
-}
+constexpr int kToCache = 3;
+constexpr size_t kLine = 64;
 
 // Copies a row and asks for another on the way: a whole row asked for at once would hold up the
-// copy, and processors drop what comes faster than memory does.
+// copy, and processors drop what comes faster than memory does. The loop is as short as can be: the
+// more of it the processor holds at a time, the more reads are under way (a tenth of the time).
+template <bool kStream>
+HWY_INLINE void CopyRowAs(const uint8_t* row, uint8_t* y, size_t bytes, const uint8_t* later) {
+  const hn::ScalableTag<uint8_t> d;
+  const size_t lanes = hn::Lanes(d), part = 2 * lanes;
+  size_t at = 0;
+  for (; at + part <= bytes; at += part) {
+    __builtin_prefetch(later + at, /*read*/ 0, kToCache);
+    if (lanes >= kLine) __builtin_prefetch(later + at + lanes, /*read*/ 0, kToCache);
+    const auto first = hn::LoadU(d, row + at), second = hn::LoadU(d, row + at + lanes);
+    if (kStream) {
+      hn::Stream(first, d, y + at);
+      hn::Stream(second, d, y + at + lanes);
+    } else {
+      hn::StoreU(first, d, y + at);
+      hn::StoreU(second, d, y + at + lanes);
+    }
+  }
+  if (at < bytes) {
+    __builtin_prefetch(later + at, /*read*/ 0, kToCache);
+    std::memcpy(y + at, row + at, bytes - at);
+  }
+}
 HWY_INLINE void CopyRow(const void* row, void* y, size_t bytes, bool stream, const void* later) {
-  constexpr size_t kPart = 128;
   const auto *from = static_cast<const uint8_t*>(row), *ahead = static_cast<const uint8_t*>(later);
   auto* to = static_cast<uint8_t*>(y);
-  for (size_t at = 0; at < bytes; at += kPart) {
-    const size_t part = std::min(kPart, bytes - at);
-    FetchRow(ahead + at, part);
-    CopyBytes(from + at, to + at, part, stream);
-  }
+  if (stream && reinterpret_cast<uintptr_t>(y) % kLine == 0)
+    CopyRowAs<true>(from, to, bytes, ahead);
+  else
+    CopyRowAs<false>(from, to, bytes, ahead);
 }
 
 // Floor: one read and one write of the rows.

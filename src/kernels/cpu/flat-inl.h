@@ -95,7 +95,7 @@ HWY_INLINE void CopyBytes(const uint8_t* HWY_RESTRICT x, uint8_t* HWY_RESTRICT y
   }
   size_t i = 0;
   for (; i + lanes <= bytes; i += lanes) hn::Stream(hn::LoadU(d, x + i), d, y + i);
-  std::memcpy(y + i, x + i, bytes - i);
+  if (i < bytes) std::memcpy(y + i, x + i, bytes - i);  // a call, even for nothing
 }
 
 // Element `at` of memory of type T, and back.

@@ -179,14 +179,15 @@ struct F32Engine {
   }
 
   // Rows of A, or its columns, that lie one after the other are read where they are, unless they
-  // are whole pages apart: those of a strip would meet in one set of the L1 cache, which has room
-  // for some. Of columns a strip reads a line in each of many rows, which half pages leave two
-  // sets (a third of the speed was lost).
+  // are whole pages apart: those of a strip then meet in one set of the L1 cache, which must hold
+  // them (one of 12 ways does: 5 % of a product; of 8 it holds some). Of columns a strip reads a
+  // line in each of many rows, which half pages leave two sets (a third of the speed was lost).
   static bool ReadsInPlace(const MatrixRef& a, size_t m) {
     constexpr int64_t kPageFloats = 4096 / sizeof(float);
-    constexpr size_t kWays = 4;
     if (a.type != Type::kF32) return false;
-    return (a.col_stride == 1 && (m <= kWays || a.row_stride % kPageFloats != 0)) ||
+    const size_t rows_of_a_set = first_cache_ways() >= 12 ? kMr : 4;
+    return (a.col_stride == 1 &&
+            (std::min(m, kMr) <= rows_of_a_set || a.row_stride % kPageFloats != 0)) ||
            (a.row_stride == 1 && a.col_stride % (kPageFloats / 2) != 0);
   }
   static HWY_INLINE void KernelInPlace(size_t rows, size_t columns, size_t kc, const MatrixRef& a,
@@ -647,14 +648,14 @@ void run(
   const auto multiply =
       bf16 ? HWY_DYNAMIC_DISPATCH(MultiplyBf16) : HWY_DYNAMIC_DISPATCH(MultiplyF32);
   const size_t width = bf16 ? kBf16Cols : HWY_DYNAMIC_DISPATCH(PanelWidth)();
+  const int team = team_size(wanted_threads(q, bf16));
+  const Grid grid = choose_grid(q, bf16, static_cast<size_t>(team), width);
   const size_t bytes = panels_bytes(q, bf16, width);
   if (q.panels == nullptr && q.m > kRowsToPackFor && bytes <= kMostPanelBytes) {
     void* panels = scratch().panels.get<char>(bytes);
     pack_panels(q, bf16, {0, div_up(q.n, width)}, panels);
     q.panels = panels;
   }
-  const int team = team_size(wanted_threads(q, bf16));
-  const Grid grid = choose_grid(q, bf16, static_cast<size_t>(team), width);
   GemmPlan plan(q.m, q.n, grid, steps_of(bf16, width));
   parallel_workers(team, [&](int worker, int workers) {
     begins(worker, workers);
