@@ -69,6 +69,16 @@ TEST(Softmax, RowsThatRise) {
       }
 }
 
+// As in a row that an additive mask leaves nothing of.
+TEST(Softmax, RowsFarFromZeroAreAsOthers) {
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16})
+    for (const float far : {-3e38F, -1e9F, -1e6F, 1e9F, 3e38F}) {
+      const Tensor x = cast(full({1, kWidth}, far, {DType::kFloat32}), dtype);
+      const double even = 1.0 / kWidth, error = dtype == DType::kFloat32 ? 1e-6 : 0x1p-8;
+      for (const float y : softmax(x).to_vector<float>()) ASSERT_NEAR(y, even, even * error) << far;
+    }
+}
+
 TEST(Softmax, BadArguments) {
   EXPECT_THROW(softmax(Tensor()), ValueError);
   EXPECT_THROW(softmax(zeros({2, 3}), 2), ShapeError);

@@ -61,7 +61,8 @@ void CrossEntropy(const Tensor& logits, const Tensor& targets, const Tensor& wei
         const auto term = hn::Mul(w.At(c, count), hn::Sub(v, shift));
         lanes = hn::Add(lanes, FirstOf(d, term, count));
       };
-      sum = RowExpSum(x, width, add, [&]() HWY_ATTR { lanes = hn::Zero(d); });
+      const auto again = [&]() HWY_ATTR { lanes = hn::Zero(d); };
+      sum = RowExpSum(x, width, again, add);
       spread = SumLanes(d, lanes);
     }
     const double log_sum = sum.log();
@@ -92,12 +93,11 @@ void CrossEntropyBackward(const Tensor& logits, const Tensor& targets, const Ten
     const float g = input<float>(dy)[one_dy ? 0 : row] * share;
     const float hard = g * (1.0F - s) * w.of(t), soft = g * s / static_cast<float>(width);
     const float total = input<float>(log_sum_exp)[row], factor = hard + soft * w.sum;
-    constexpr int64_t kAhead = 2048;
+    const ScaledExp<T> exp(total, factor);
     const auto softmax = [&](int64_t c, size_t count) HWY_ATTR {
+      constexpr int64_t kAhead = 2048;
       hwy::Prefetch(x + c + kAhead);
-      const auto v = LoadSome(hn::ScalableTag<float>(), x + c, count);
-      const auto e = ExpOfSmall<T>(d, hn::Sub(v, hn::Set(d, total)));
-      return hn::Mul(hn::Set(d, factor), e);
+      return exp(LoadSome(hn::ScalableTag<float>(), x + c, count));
     };
     if (s == 0.0F) {
       WriteRow(dx, width, stream, softmax);
