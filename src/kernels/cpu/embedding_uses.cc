@@ -43,8 +43,9 @@ void EmbeddingUses::sort_by_block(int64_t ignored) {
   const Tensor counts = empty({parts, blocks_}, ids_.options());
   const auto of = [&](int64_t part) { return output<int64_t>(counts) + part * blocks_; };
   const auto for_part = [&](int64_t part, auto&& f) {
+    int64_t* of_part = of(part);
     for (int64_t i = part * count / parts; i < (part + 1) * count / parts; ++i)
-      if (id_[i] != ignored) f(i, of(part)[block_of(id_[i])]);
+      if (id_[i] != ignored) f(i, of_part[id_[i] >> shift_]);
   };
   parallel_tasks(parts, [&](int64_t part) {
     std::fill_n(of(part), blocks_, 0);
@@ -61,7 +62,10 @@ void EmbeddingUses::sort_by_block(int64_t ignored) {
   }
   begin_[blocks_] = next;
   parallel_tasks(parts, [&](int64_t part) {
-    for_part(part, [&](int64_t i, int64_t& at) { by_block_[at++] = i; });
+    const int64_t offset = (int64_t{1} << shift_) - 1;
+    for_part(part, [&, to = by_block_](int64_t i, int64_t& at) {
+      to[at++] = i << kMostRowBits | (id_[i] & offset);
+    });
   });
 }
 
@@ -69,13 +73,13 @@ std::span<const int64_t> EmbeddingUses::sort(int64_t block,
                                              std::span<int64_t, kMostRows> ends) const {
   const Rows own = rows(block);
   const auto size = static_cast<size_t>(begin_[block + 1] - begin_[block]);
-  const std::span<const int64_t> places(by_block_ + begin_[block], size);
+  const std::span<const int64_t> uses(by_block_ + begin_[block], size);
   int64_t* sorted = by_id_ + begin_[block];
   std::fill_n(ends.begin(), own.end - own.begin, 0);
-  const auto end_of = [&](int64_t place) -> int64_t& {
-    return ends[static_cast<size_t>(id_[place] - own.begin)];
+  const auto end_of = [&](int64_t use) -> int64_t& {
+    return ends[static_cast<size_t>(use & (kMostRows - 1))];
   };
-  for (const int64_t place : places) ++end_of(place);
+  for (const int64_t use : uses) ++end_of(use);
   // Where they end, less how many there are, is where they begin; filling them in moves it back.
   int64_t next = 0;
   for (int64_t i = 0; i < own.end - own.begin; ++i) {
@@ -83,7 +87,7 @@ std::span<const int64_t> EmbeddingUses::sort(int64_t block,
     next += ends[static_cast<size_t>(i)];
     ends[static_cast<size_t>(i)] = begin;
   }
-  for (const int64_t place : places) sorted[end_of(place)++] = place;
+  for (const int64_t use : uses) sorted[end_of(use)++] = use >> kMostRowBits;
   return {sorted, size};
 }
 

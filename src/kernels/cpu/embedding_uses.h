@@ -12,7 +12,8 @@ namespace glassformer::cpu {
 // then within a block, which is left to whoever works on it and stays in its cache.
 class EmbeddingUses {
  public:
-  static constexpr int64_t kMostRows = 2048;  // ids of a block
+  static constexpr int kMostRowBits = 11;
+  static constexpr int64_t kMostRows = int64_t{1} << kMostRowBits;  // ids of a block
 
   // ids int64, contiguous, each below `rows` or equal to `ignored`, which stands nowhere.
   EmbeddingUses(const Tensor& ids, int64_t rows, int64_t ignored);
@@ -28,15 +29,15 @@ class EmbeddingUses {
   std::span<const int64_t> sort(int64_t block, std::span<int64_t, kMostRows> ends) const;
 
  private:
-  int64_t block_of(int64_t id) const { return id >> shift_; }
   void sort_by_block(int64_t ignored);
 
   Tensor ids_, memory_;
   int64_t rows_, blocks_;
   int shift_;  // a block has 2^shift ids
   const int64_t* id_;
-  int64_t* begin_;  // of each block's places, and the end of the last
-  int64_t *by_block_, *by_id_;
+  int64_t* begin_;     // of each block's places, and the end of the last
+  int64_t* by_block_;  // a place, and in the low kMostRowBits which id of its block stands there
+  int64_t* by_id_;     // places
 };
 
 }  // namespace glassformer::cpu
