@@ -277,6 +277,11 @@ double floor_seconds(const Floor& floor, const FloorMemory& memory) {
   });
 }
 
+std::span<std::byte> memory_beyond_caches() {
+  static const Buffers& buffers = *new Buffers;
+  return {buffers.of_x->data(), buffers.of_x->bytes()};
+}
+
 double measure_copy_bandwidth() {
   Buffers buffers;
   return memory_rate([&](int64_t b, int64_t n) { buffers.copy(b, n); }, 2 * sizeof(float),

@@ -40,6 +40,9 @@ struct FloorMemory {
   std::vector<std::span<std::byte>> reads, writes;
 };
 
+// Memory that no cache holds: what measure_ceilings reads. Made once, and kept.
+std::span<std::byte> memory_beyond_caches();
+
 // The seconds of the best loops on exactly so much, with all threads, measured once, now: taken in
 // turns with a benchmark it shares whatever else the machine does.
 double floor_seconds(const Floor& floor, const FloorMemory& memory);

@@ -18,7 +18,8 @@
 // described in generation_cases.h, the case "train" in training_cases.h.
 //
 // {"floor": {"dtype", "operations", "reads", "writes"}, "repeats": n} answers the "seconds" that
-// the machine itself takes for so much, on the memory that the current case has.
+// the machine itself takes for so much, on the memory that the current case has, or, with
+// "beyond_caches" in it, reading memory that no cache holds.
 
 #include <chrono>
 #include <fstream>
@@ -218,8 +219,12 @@ json floor_answer(const json& request, Case* current) {
     result = Storage::allocate(Device::kCpu, static_cast<size_t>(floor.writes));
     memory.writes.push_back({result->data(), static_cast<size_t>(floor.writes)});
   }
-  for (const std::span<std::byte> block : own_memory())
-    if (result == nullptr || block.data() != result->data()) memory.reads.push_back(block);
+  if (asked.value("beyond_caches", false)) {
+    memory.reads = {memory_beyond_caches()};
+  } else {
+    for (const std::span<std::byte> block : own_memory())
+      if (result == nullptr || block.data() != result->data()) memory.reads.push_back(block);
+  }
   json seconds = json::array();
   for (int i = request.value("repeats", 1); i > 0; --i)
     seconds.push_back(floor_seconds(floor, memory));

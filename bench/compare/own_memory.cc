@@ -1,7 +1,13 @@
 #include "own_memory.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 #include "tensor/memory_backend.h"
 
@@ -16,6 +22,24 @@ struct Notes {
 Notes& notes() {
   static Notes& instance = *new Notes;  // tensors in static storage give their memory back last
   return instance;
+}
+
+// The parts of a block that have pages: what was never written would be read from one page of
+// zeros, which stays in the first caches.
+void append_resident(std::vector<std::span<std::byte>>& found, std::span<std::byte> block) {
+#ifdef __linux__
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> there((block.size() + page - 1) / page);
+  if (mincore(block.data(), block.size(), there.data()) == 0) {
+    for (size_t i = 0, end; i < there.size(); i = end) {
+      for (end = i + 1; end < there.size() && (there[end] & 1) == (there[i] & 1);) ++end;
+      if ((there[i] & 1) != 0)
+        found.push_back(block.subspan(i * page, std::min(end * page, block.size()) - i * page));
+    }
+    return;
+  }
+#endif
+  found.push_back(block);
 }
 
 void* allocate(size_t bytes) {
@@ -48,7 +72,7 @@ std::vector<std::span<std::byte>> own_memory() {
   const std::lock_guard lock(notes().mutex);
   std::vector<std::span<std::byte>> found;
   for (const auto& [data, bytes] : notes().blocks)
-    if (bytes >= kSmallest) found.push_back({static_cast<std::byte*>(data), bytes});
+    if (bytes >= kSmallest) append_resident(found, {static_cast<std::byte*>(data), bytes});
   return found;
 }
 

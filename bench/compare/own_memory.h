@@ -10,7 +10,7 @@ namespace glassformer::bench {
 // half the speed of others, so that a floor has to be measured on those of the work itself.
 void note_own_memory();
 
-// What is held of it now, in blocks of a megabyte and more.
+// What is held of it now and was used, in blocks of a megabyte and more.
 std::vector<std::span<std::byte>> own_memory();
 
 }  // namespace glassformer::bench

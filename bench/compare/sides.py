@@ -93,12 +93,14 @@ class Driver:
 
 class Floor:
     """The machine itself: the best loops on as many operations and bytes as the case needs, in our
-    process and on the case's own memory, for some pages are slower than others."""
+    process and on the case's own memory, for some pages are slower than others and caches keep a
+    part of it; or on memory that no cache holds."""
 
-    def __init__(self, driver, case):
+    def __init__(self, driver, case, beyond_caches=False):
         self.driver = driver
         self.request = {"floor": {"dtype": case.dtype, "operations": case.flops,
-                                  "reads": int(case.reads), "writes": int(case.writes)}}
+                                  "reads": int(case.reads), "writes": int(case.writes),
+                                  "beyond_caches": beyond_caches}}
 
     def run(self, repeats):
         return self.driver.ask({**self.request, "repeats": repeats})["seconds"]

@@ -3,8 +3,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
+#endif
+#if defined(__x86_64__) && defined(__linux__)
 #include <cstdint>
 #include <sys/syscall.h>
 #endif
@@ -43,6 +45,17 @@ bool turned_off(const char* variable) {
   return value != nullptr && std::string_view(value) == "0";
 }
 
+// The family of a processor of AMD's, 0x19 of a Zen 4; 0 for others.
+unsigned amd_family() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  __builtin_cpu_init();
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__builtin_cpu_is("amd") != 0 && __get_cpuid(1, &a, &b, &c, &d) != 0)
+    return (a >> 8 & 0xF) + (a >> 20 & 0xFF);
+#endif
+  return 0;
+}
+
 bool amx_turned_off() { return avx512_turned_off() || turned_off("GLASSFORMER_AMX"); }
 
 }  // namespace
@@ -73,13 +86,16 @@ bool avx512_bf16_usable() {
 #endif
 }
 
-bool prefetch_helps_streams() {
+size_t prefetch_of_streams() {
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_cpu_init();
-  return __builtin_cpu_is("intel") != 0;
-#else
-  return false;
+  if (__builtin_cpu_is("intel") != 0) return 4096;
 #endif
+  return 0;
+}
+
+size_t prefetch_of_unpacked_streams() {
+  return amd_family() >= 0x1A ? 8192 : prefetch_of_streams();
 }
 
 int first_cache_ways() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 namespace glassformer {
 
 // GLASSFORMER_AVX512=0 in the environment turns off everything of AVX-512 and above, tiles too, and
@@ -18,9 +20,13 @@ bool amx_int8_usable();
 bool avx512_bf16_usable();
 // True where bfloat16 is multiplied as it is, by either.
 bool bf16_products_usable();
-// True where what streams past should be asked for ahead of its use: on Intel's processors. AMD's
-// do so themselves, and asking costs time: int8 weights came at 40 GB/s with it and 50 without.
-bool prefetch_helps_streams();
+// How many bytes ahead of its use what streams past should be asked for: 4 KB on Intel's
+// processors, 0 on AMD's, which foresee it, and asking costs time: int8 weights came at 40 GB/s
+// with it and 50 without (Zen 4). What is unpacked on the way takes longer, and a Zen 5 does not
+// look far enough ahead then: a core reads int4 at 44 GB/s when it asks 8 KB ahead, at 37 by
+// itself.
+size_t prefetch_of_streams();
+size_t prefetch_of_unpacked_streams();
 // Lines that one set of the first-level data cache holds; 8 where the system does not say.
 int first_cache_ways();
 

@@ -77,7 +77,7 @@ HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
     const uint8_t* group = panel + kChannel.group(g);
     // Two groups of k are a block of the strip.
     const int8_t* rows = x.codes + (g / 2 * kStripRows + first) * kBlockDepth + g % 2 * kCodeDepth;
-    prefetch_after(group, kChannel.codes);
+    prefetch_after(group, kChannel.codes, kPrefetchOfBytes);
     HWY_UNROLL(4)
     for (size_t pair = 0; pair < 4; ++pair) {
       HWY_UNROLL(4)
@@ -156,6 +156,10 @@ template <class T>
 void RunPanels(const ChannelWork& work) {
   constexpr size_t kActivationBytes = size_t{1} << 20;  // half of an L2 cache
   const size_t groups = work.weight->groups();
+  if (work.rows == 1)
+    return RunOneRow<T>(*work.weight, work.begin, work.end, work.out,
+                        [&](const uint8_t* panel, float* sums)
+                            HWY_ATTR { RowsProduct<1>(panel, groups, work.strip(0), 0, sums); });
   const size_t pairs = kActivationBytes / (2 * ActivationStrip::bytes(work.weight->k));
   const size_t block = std::max<size_t>(pairs, 1) * 2 * kStripRows;
   HWY_ALIGN float sums[kStripRows * kCodeColumns];

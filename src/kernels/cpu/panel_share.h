@@ -14,14 +14,17 @@
 
 namespace glassformer::cpu {
 
-// Asks for what lies some rounds of memory's latency after a group of codes: panels follow each
-// other, and what comes after one is wanted next. Always inlined: the compiler drops calls of
-// functions that do nothing but prefetch.
-inline const bool kStreamsWantPrefetch = prefetch_helps_streams();
-[[gnu::always_inline]] inline void prefetch_after(const uint8_t* group, size_t bytes) {
-  constexpr size_t kAhead = 4096, kLine = 64;
-  if (!kStreamsWantPrefetch) return;
-  for (size_t line = 0; line < bytes; line += kLine) __builtin_prefetch(group + kAhead + line);
+inline const size_t kPrefetchOfBytes = prefetch_of_streams();
+inline const size_t kPrefetchOfCodes = prefetch_of_unpacked_streams();
+
+// Asks for what lies `ahead` bytes after a group of codes, if at all: panels follow each other, and
+// what comes after one is wanted next. Always inlined: the compiler drops calls of functions that
+// do nothing but prefetch.
+[[gnu::always_inline]] inline void prefetch_after(const uint8_t* group, size_t bytes,
+                                                  size_t ahead) {
+  constexpr size_t kLine = 64;
+  if (ahead == 0) return;
+  for (size_t line = 0; line < bytes; line += kLine) __builtin_prefetch(group + ahead + line);
 }
 
 // Each thread has a share of the panels, which follow each other in memory, and then helps the

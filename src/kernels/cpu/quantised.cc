@@ -80,7 +80,7 @@ HWY_NOINLINE void RowsProduct(const uint8_t* HWY_RESTRICT panel, size_t groups,
   for (size_t g = 0; g < groups; ++g) {
     const Activations& a = x[g];
     const uint8_t* group = panel + kLayout.group(g);
-    prefetch_after(group, kLayout.codes + kLayout.scales);
+    prefetch_after(group, kLayout.codes + kLayout.scales, kPrefetchOfCodes);
     for (size_t part = 0; part < kParts; ++part) {
       VI dot[kRows][kVectorsOfPanel];
       HWY_UNROLL(4)
@@ -207,15 +207,13 @@ void RunPanels(const PanelWork& work) {
   const size_t strip_bytes = groups * sizeof(ActivationGroup);
   const size_t block =
       std::max<size_t>(kActivationBytes / std::max<size_t>(strip_bytes, 1), 1) * kStrip;
-  HWY_ALIGN float sums[kStrip * kCodeColumns];
   if (work.rows == 1) {
     const auto* x = static_cast<const ActivationRow*>(work.x);
-    for (size_t p = work.begin; p < work.end; ++p) {
-      RowsProduct<kFormat, 1>(work.weight->panel(p), groups, x, 0, sums);
-      FinishPanel<T>(work.out, work.weight->n, 0, 1, p * kCodeColumns, sums);
-    }
-    return;
+    return RunOneRow<T>(*work.weight, work.begin, work.end, work.out,
+                        [&](const uint8_t* panel, float* sums)
+                            HWY_ATTR { RowsProduct<kFormat, 1>(panel, groups, x, 0, sums); });
   }
+  HWY_ALIGN float sums[kStrip * kCodeColumns];
   const auto* strips = static_cast<const ActivationGroup*>(work.x);
   for (size_t first = 0; first < work.rows; first += block)
     for (size_t p = work.begin; p < work.end; ++p) {
