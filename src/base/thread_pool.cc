@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <pthread.h>
+#include <sched.h>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -73,6 +74,27 @@ bool spin_for(F&& is_there) {
   return false;
 }
 
+// The core that this thread runs on; -1 where the system does not say.
+int this_core() {
+#ifdef __linux__
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
+// Moves this thread to another of its cores, if it has one. It may come back.
+void leave_core([[maybe_unused]] int core) {
+#ifdef __linux__
+  cpu_set_t all;
+  if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
+  cpu_set_t others = all;
+  CPU_CLR(static_cast<size_t>(core), &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) != 0) return;
+  sched_setaffinity(0, sizeof(all), &all);
+#endif
+}
+
 // Never destroyed: threads may still look at it while the process ends.
 std::atomic<ThreadPool*> current{nullptr};
 
@@ -123,6 +145,7 @@ void ThreadPool::run(int size, Body body) {
   const Team last = team_.load(std::memory_order_relaxed) >> kSizeBits;
   team_.store((last + 1) << kSizeBits | static_cast<Team>(workers));
   if (sleepers_.load() > 0) {
+    caller_core_.store(this_core(), std::memory_order_relaxed);
     const std::lock_guard lock(sleeping_);
     wake_.notify_all();
   }
@@ -166,6 +189,9 @@ ThreadPool::Team ThreadPool::next_team(int worker, Team last) {
     ++sleepers_;
     wake_.wait(lock, is_there);
     --sleepers_;
+    lock.unlock();
+    const int core = this_core();
+    if (core >= 0 && core == caller_core_.load(std::memory_order_relaxed)) leave_core(core);
   }
   return team;
 }

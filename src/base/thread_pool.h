@@ -15,7 +15,9 @@ namespace glassformer {
 // thread sanitizer cannot see into it.
 //
 // A thread that waits spins for 0.1 ms, which bridges what lies between two kernels, and then
-// sleeps: where other programs take the cores, spinning keeps from them what they could use.
+// sleeps: where other programs take the cores, spinning keeps from them what they could use. One
+// that is woken on the core of the caller moves to another: the system may leave the two together
+// for milliseconds, for they take turns at sleeping, so that neither looks as if it had to wait.
 class ThreadPool {
  public:
   using Body = FunctionRef<void(int, int)>;
@@ -52,6 +54,7 @@ class ThreadPool {
   // for sleepers afterwards, both in one order for all: one of them sees the other.
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<bool> caller_sleeps_{false};
+  std::atomic<int> caller_core_{-1};  // when it woke the others
   std::mutex sleeping_;
   std::condition_variable wake_, done_;
 };

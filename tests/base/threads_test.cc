@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <sched.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -111,6 +112,24 @@ TEST_F(Threads, WakeAfterEveryPause) {
     std::this_thread::sleep_for(std::chrono::microseconds(pause));
   }
 }
+
+#ifdef __linux__
+// A thread that wakes on its caller's core leaves it, but not what it was allowed to run on.
+TEST_F(Threads, MayRunOnAllTheirCoresAfterAPause) {
+  set_num_threads(4);
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  for (int pause = 0; pause < 20; ++pause) {
+    std::atomic<int> as_before{0};
+    parallel_workers(4, [&](int, int) {
+      cpu_set_t own;
+      if (sched_getaffinity(0, sizeof(own), &own) == 0 && CPU_EQUAL(&own, &allowed)) ++as_before;
+    });
+    EXPECT_EQ(as_before, 4);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+#endif
 
 TEST_F(Threads, SmallerTeamsLeaveTheOthersAlone) {
   for (const int size : {6, 2, 3, 1, 6}) {
