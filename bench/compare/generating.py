@@ -61,7 +61,8 @@ def measure(case, files, torch, driver, arguments, turns):
                 validate(result, dtype, found[0], expected[0])
             result.peaks = [one.resident_bytes() for one in running]
             if op == "decode":
-                running.insert(1, sides.Floor(running[0], needs(case, files, inputs), True))
+                running.insert(1, sides.Floor(running[0], needs(case, files, inputs),
+                                              beyond_caches=True))
             times = sides.take_turns(running, turns)
             result.ours = statistics.median(times[0])
             result.theirs = statistics.median(times[-1]) if there else 0

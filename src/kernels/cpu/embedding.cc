@@ -25,7 +25,7 @@ HWY_INLINE int64_t RowsAhead(size_t row_bytes) {
   constexpr size_t kBytesAhead = 8192;
   return static_cast<int64_t>(std::max<size_t>(kBytesAhead / std::max<size_t>(row_bytes, 1), 1));
 }
-constexpr int kToCache = 3;
+constexpr int kToFirstCache = 3;
 constexpr size_t kLine = 64;
 
 // Copies a row and asks for another on the way: a whole row asked for at once would hold up the
@@ -37,8 +37,8 @@ HWY_INLINE void CopyRowAs(const uint8_t* row, uint8_t* y, size_t bytes, const ui
   const size_t lanes = hn::Lanes(d), part = 2 * lanes;
   size_t at = 0;
   for (; at + part <= bytes; at += part) {
-    __builtin_prefetch(later + at, /*read*/ 0, kToCache);
-    if (lanes >= kLine) __builtin_prefetch(later + at + lanes, /*read*/ 0, kToCache);
+    __builtin_prefetch(later + at, /*read*/ 0, kToFirstCache);
+    if (lanes >= kLine) __builtin_prefetch(later + at + lanes, /*read*/ 0, kToFirstCache);
     const auto first = hn::LoadU(d, row + at), second = hn::LoadU(d, row + at + lanes);
     if (kStream) {
       hn::Stream(first, d, y + at);
@@ -49,7 +49,7 @@ HWY_INLINE void CopyRowAs(const uint8_t* row, uint8_t* y, size_t bytes, const ui
     }
   }
   if (at < bytes) {
-    __builtin_prefetch(later + at, /*read*/ 0, kToCache);
+    __builtin_prefetch(later + at, /*read*/ 0, kToFirstCache);
     std::memcpy(y + at, row + at, bytes - at);
   }
 }
@@ -87,7 +87,7 @@ HWY_INLINE void SumRows(F&& row, int64_t count, A&& ahead, int64_t columns, floa
   const hn::ScalableTag<float> d;
   if (count == 0)
     return WriteRow(y, columns, stream, [&, later = ahead(0)](int64_t i, size_t) HWY_ATTR {
-      __builtin_prefetch(later + i, 0, kToCache);
+      __builtin_prefetch(later + i, 0, kToFirstCache);
       return hn::Zero(d);
     });
   if (count == 1)

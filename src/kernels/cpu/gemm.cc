@@ -180,7 +180,7 @@ struct F32Engine {
 
   // Rows of A, or its columns, that lie one after the other are read where they are, unless they
   // are whole pages apart: those of a strip then meet in one set of the L1 cache, which must hold
-  // them (one of 12 ways does: 5 % of a product; of 8 it holds some). Of columns a strip reads a
+  // them (one of 12 ways does: 4 % of a product; of 8 it holds some). Of columns a strip reads a
   // line in each of many rows, which half pages leave two sets (a third of the speed was lost).
   static bool ReadsInPlace(const MatrixRef& a, size_t m) {
     constexpr int64_t kPageFloats = 4096 / sizeof(float);

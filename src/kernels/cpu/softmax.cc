@@ -23,9 +23,8 @@ template <class T>
 HWY_INLINE void SoftmaxRow(const T* x, T* y, int64_t width, bool stream, float* exps) {
   const hn::ScalableTag<float> d;
   const auto keep = [&](auto, auto e, int64_t i, size_t) HWY_ATTR { hn::StoreU(e, d, exps + i); };
-  const auto scale = hn::Set(d, 1.0F / RowExpSum(
-                                           x, width, [] {}, keep)
-                                           .sum);
+  const auto again = [] {};  // what was kept is written over
+  const auto scale = hn::Set(d, 1.0F / RowExpSum(x, width, again, keep).sum);
   WriteRow(y, width, stream,
            [&](int64_t i, size_t) HWY_ATTR { return hn::Mul(hn::LoadU(d, exps + i), scale); });
 }
