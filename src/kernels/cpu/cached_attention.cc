@@ -26,8 +26,8 @@ namespace HWY_NAMESPACE {
 
 constexpr int64_t kKeysAtATime = 64;  // of head size 64: 16 KB
 
-// Places need not follow each other: keys are asked for so many ahead, and values while their keys
-// are read.
+// Places need not follow each other: keys are asked for so many ahead, those of the next head
+// among them, and values while their keys are read.
 constexpr int64_t kAhead = 12;
 template <class T>
 HWY_INLINE void PrefetchRow(const T* row, int64_t size) {
@@ -59,6 +59,14 @@ struct CachedCall {
   const T* key(int64_t place, int64_t head) const { return keys + (head * places + place) * size; }
   const T* value(int64_t place, int64_t head) const {
     return values + (head * places + place) * value_size;
+  }
+
+  // The key that is read kAhead after that of row.places[j].
+  const T* key_ahead(const CachedRows::Row& row, int64_t j, int64_t head) const {
+    const int64_t ahead = j + kAhead;
+    if (ahead < row.count) return key(row.places[ahead], head);
+    const int64_t first = std::min(row.begin + ahead - row.count, row.count - 1);
+    return key(row.places[first], std::min(head + 1, key_heads - 1));
   }
 
   const CachedAttentionInputs& in;
@@ -159,7 +167,7 @@ void AttendGroup(const CachedCall<T>& call, const CachedRows::Row& row, int64_t 
   std::fill(sums, sums + group * value_size, 0.0F);
   for (int64_t j = row.begin; j < row.count; ++j) {
     const T* key = call.key(row.places[j], key_head);
-    PrefetchRow(call.key(row.places[std::min(j + kAhead, row.count - 1)], key_head), size);
+    PrefetchRow(call.key_ahead(row, j, key_head), size);
     PrefetchRow(call.value(row.places[j], key_head), value_size);
     for (int64_t g = 0; g < group; ++g)
       scores[g * row.count + j] = RowDot(queries + g * size, key, size);

@@ -56,6 +56,20 @@ void FinishPanel(const GemmOutput& out, size_t n, size_t row, size_t rows, size_
   FinishSums<T>(out, row, rows, j, std::min(kCodeColumns, n - j), sums, kCodeColumns);
 }
 
+// Asks for what FinishSums will read of row 0 from column j on, beside the sums: biases are as far
+// away as weights are, and the residual is where another core may have written it.
+template <class T>
+HWY_INLINE void AskForOperands(const GemmOutput& out, size_t j, size_t columns) {
+  const auto ask = [&](const void* row, size_t element) HWY_ATTR {
+    constexpr size_t kLine = 64;
+    const auto* first = static_cast<const uint8_t*>(row) + j * element;
+    for (size_t at = 0; at < columns * element; at += kLine) __builtin_prefetch(first + at);
+  };
+  if (out.bias != nullptr)
+    ask(out.bias, out.bias_type == Type::kF32 ? sizeof(float) : sizeof(uint16_t));
+  if (out.residual != nullptr) ask(out.residual, sizeof(T));
+}
+
 // One row of C: product(panel, sums) of panels [begin, end). What follows a product costs little
 // more for several panels than for one, of which a core reads three a microsecond.
 template <class T, class F>
@@ -64,8 +78,12 @@ HWY_INLINE void RunOneRow(const CodePanels& weight, size_t begin, size_t end, co
   HWY_ALIGN float sums[kPanelsOfARow * kCodeColumns];
   for (size_t p = begin; p < end; p += kPanelsOfARow) {
     const size_t panels = std::min(kPanelsOfARow, end - p), j = p * kCodeColumns;
-    for (size_t i = 0; i < panels; ++i) product(weight.panel(p + i), sums + i * kCodeColumns);
-    FinishSums<T>(out, 0, 1, j, std::min(panels * kCodeColumns, weight.n - j), sums, 0);
+    const size_t columns = std::min(panels * kCodeColumns, weight.n - j);
+    for (size_t i = 0; i < panels; ++i) {
+      if (i + 1 == panels) AskForOperands<T>(out, j, columns);
+      product(weight.panel(p + i), sums + i * kCodeColumns);
+    }
+    FinishSums<T>(out, 0, 1, j, columns, sums, 0);
   }
 }
 
