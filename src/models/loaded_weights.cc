@@ -110,13 +110,13 @@ Tensor LoadedWeights::get(const std::string& name, const Shape& shape, const Ini
   if (shape.rank() == 2)
     if (const QuantisedTensor codes = quantised(spelling, shape); codes.defined())
       return dequantise(codes, options_.dtype.value_or(DType::kFloat32));
-  const Tensor ours = stored(spelling, shape);
+  Tensor ours = stored(spelling, shape);
   const DType dtype = options_.dtype.value_or(ours.dtype());
   const bool as_it_is = dtype == ours.dtype() && options_.device == ours.device();
   // A vector is copied all the same: the system maps up to 2 MB around what is read of a file, and
   // beside each of a model's hundred vectors lies a matrix that was packed and is done with.
   if (as_it_is && shape.rank() > 1) return ours;
-  const Tensor copy = as_it_is ? clone(ours) : to(cast(ours, dtype), options_.device);
+  Tensor copy = as_it_is ? clone(ours) : to(cast(ours, dtype), options_.device);
   give_back_pages(ours);
   return copy;
 }
@@ -143,7 +143,9 @@ std::vector<NamedTensor> stored_parameters(const std::vector<Parameter>& paramet
   }
   std::vector<NamedTensor> tensors;
   size_t done = 0;
-  for (const auto& [name, whole] : stored) {
+  for (const auto& one : stored) {
+    const std::string& name = one.first;
+    const Whole& whole = one.second;
     const auto joined = [&](const auto& tensor) {
       std::vector<Tensor> parts;
       for (const Parameter& part : whole.parts) parts.push_back(tensor(part));

@@ -99,7 +99,7 @@ Tensor Linear::with_low_rank(const Tensor& x, const LinearOptions& options,
   const bool plain = options.activation == Activation::kNone;
   const Tensor base =
       linear(x, plain_weight(), bias_, {.residual = plain ? options.residual : Tensor()});
-  const Tensor sum = linear(inner, low_rank_.b, {}, {.residual = base});
+  Tensor sum = linear(inner, low_rank_.b, {}, {.residual = base});
   if (plain) return sum;
   const Tensor y = activate(sum, options.activation);
   return options.residual.defined() ? y + options.residual : y;

@@ -140,7 +140,8 @@ class SentencePieceDecoder : public Decoder {
       text += rest;
     }
     flush();
-    tokens.assign(1, std::move(text));
+    tokens.clear();
+    tokens.push_back(std::move(text));
   }
 
  private:

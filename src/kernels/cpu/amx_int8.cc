@@ -37,7 +37,7 @@ GLASSFORMER_AMX_TARGET void release() { _tile_release(); }
 
 // acc += scale · step · C − total · base, row by row, in the order of the vector kernel.
 template <bool kBases>
-GLASSFORMER_AMX_TARGET [[gnu::always_inline]] inline void add_scaled(const int32_t* c,
+[[gnu::always_inline]] GLASSFORMER_AMX_TARGET inline void add_scaled(const int32_t* c,
                                                                      const ActivationGroup& x,
                                                                      const float* step_at,
                                                                      const float* base_at,

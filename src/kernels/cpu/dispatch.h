@@ -28,7 +28,7 @@ void add_fast(const Kernel<void(Args...)>& kernel,
 }
 
 // Kernels ask for every vector they write.
-inline const bool has_bf16_conversion = avx512_bf16_usable();
+inline const bool kHasBf16Conversion = avx512_bf16_usable();
 
 // Results that the next op will not find in the cache anyway are written past it.
 inline bool worth_streaming(int64_t bytes) { return bytes >= int64_t{16} << 20; }

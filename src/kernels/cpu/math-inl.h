@@ -100,7 +100,7 @@ HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> HalfBits(D d, hn::Vec<D> v,
                                                      const hwy::bfloat16_t* /*type*/) {
 #if GLASSFORMER_CONVERTS_BF16
   if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {
-    if (HWY_LIKELY(has_bf16_conversion)) {
+    if (HWY_LIKELY(kHasBf16Conversion)) {
       __m256i bits;
       asm("vcvtneps2bf16 %1, %0" : "=v"(bits) : "v"(v.raw));
       return hn::Vec<hn::Rebind<uint16_t, D>>{bits};
@@ -230,7 +230,7 @@ HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> HalfBitsOfTwo(D d, hn::Vec<D> f
                                                                const hwy::bfloat16_t* /*type*/) {
 #if GLASSFORMER_CONVERTS_BF16
   if constexpr (hn::MaxLanes(D()) * sizeof(float) == 64) {
-    if (HWY_LIKELY(has_bf16_conversion)) {
+    if (HWY_LIKELY(kHasBf16Conversion)) {
       __m512i bits;
       asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(bits) : "v"(second.raw), "v"(first.raw));
       return hn::Vec<hn::Repartition<uint16_t, D>>{bits};

@@ -17,7 +17,8 @@ namespace {
 using Filter = Value (*)(const Value&, const Arguments&);
 using Test = bool (*)(const Value&, const Arguments&);
 
-Value argument(const Arguments& arguments, size_t index, std::string_view name, Value otherwise) {
+Value argument(const Arguments& arguments, size_t index, std::string_view name,
+               const Value& otherwise) {
   const Value* value = arguments.find(index, name);
   return value != nullptr ? *value : otherwise;
 }

@@ -281,7 +281,7 @@ class Interpreter {
   }
 
   Value unary(const Expression& e) {
-    const Value value = evaluate(*e.children[0]);
+    Value value = evaluate(*e.children[0]);
     if (e.text == "not") return !value.truth();
     if (e.text == "+") return value;
     return value.is_real() ? Value(-value.real()) : Value(-value.integer());

@@ -85,6 +85,7 @@ std::vector<UnigramPiece> seed_pieces(const WordCounts& words, size_t longest, s
       counts[next_character(words.word(i), at)] += words.count(i);
   counts.erase(kEnd);
   std::vector<std::pair<int64_t, char32_t>> characters;
+  characters.reserve(counts.size());
   for (const auto& [character, count] : counts) characters.emplace_back(count, character);
   std::sort(characters.rbegin(), characters.rend());
 
