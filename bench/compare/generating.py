@@ -73,11 +73,13 @@ def measure(case, files, torch, driver, arguments, turns):
 
 
 def needs(case, files, inputs):
-    """The case with what it takes at least: multiplications of a prompt, weights read by steps."""
-    weights, dtype = files.step_weights(case.args["model"]), case.args["type"]
+    """The case with what it takes at least: multiplications of a prompt, of which only the last
+    token meets the output layer, and weights read by steps."""
+    weights, output = files.step_weights(case.args["model"])
+    dtype = case.args["type"]
     if len(inputs) == 1:
-        return dataclasses.replace(case, dtype="int8" if dtype == "int4" else dtype,
-                                   flops=2.0 * weights * len(inputs[0]))
+        flops = 2.0 * ((weights - output) * len(inputs[0]) + output)
+        return dataclasses.replace(case, dtype="int8" if dtype == "int4" else dtype, flops=flops)
     return dataclasses.replace(case, reads=weights * BYTES_OF_A_WEIGHT[dtype] * len(inputs[1]))
 
 

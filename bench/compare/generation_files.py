@@ -59,16 +59,18 @@ class Files:
         return self.made(f"{name}-ct2-{dtype}", lambda path: convert(folder, path, dtype))
 
     def step_weights(self, name):
-        """How many numbers of matrices a token is multiplied with: all but embeddings, where they
-        are not the output layer as well."""
+        """How many numbers of matrices a token is multiplied with, and how many of them are the
+        output layer's: all but embeddings, where they are not the output layer as well."""
         from safetensors import safe_open
 
         folder, _ = self.ours(name, "float32")
         with safe_open(folder / "model.safetensors", "pt") as file:
             shapes = {key: file.get_slice(key).get_shape() for key in file.keys()}
-        tables = ["wpe.", "embed_tokens."]
-        return sum(shape[0] * shape[1] for key, shape in shapes.items()
-                   if len(shape) == 2 and not any(table in key for table in tables))
+        tables, outputs = ["wpe.", "embed_tokens."], ["wte.", "lm_head."]
+        sizes = {key: shape[0] * shape[1] for key, shape in shapes.items()
+                 if len(shape) == 2 and not any(table in key for table in tables)}
+        return sum(sizes.values()), sum(size for key, size in sizes.items()
+                                        if any(output in key for output in outputs))
 
     def made(self, name, make):
         path = self.root / name
