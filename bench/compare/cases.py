@@ -103,14 +103,15 @@ def torch_attention(torch, x, causal):
     return nn(torch).scaled_dot_product_attention(*x[:3], is_causal=causal)
 
 
-def memory_cases(rows, classes_rows):
-    """Tensors of `rows` × 1024, and of `classes_rows` × 32768 for the cross-entropy."""
+def memory_ops(numbers):
+    """Tensors of so many numbers in rows of 1024, of 32768 for the cross-entropy."""
     width, classes, words = 1024, 32768, 50257
+    rows, classes_rows = numbers // width, numbers // classes
     x, w, b = normal(rows, width), normal(width), normal(width)
     one, many = rows * width, classes_rows * classes
     # name: (inputs, torch, differentiated inputs, size of result; numbers read and written by the
     # forward, and by the backward)
-    table = {
+    return {
         "layer_norm": ([x, w, b], lambda t, i: nn(t).layer_norm(i[0], (width,), i[1], i[2]),
                        [0, 1, 2], (rows, width), (one, one), (2 * one, one)),
         "rms_norm": ([x, w], lambda t, i: nn(t).rms_norm(i[0], (width,), i[1], 1e-6),
@@ -128,8 +129,13 @@ def memory_cases(rows, classes_rows):
                           lambda t, i: nn(t).cross_entropy(i[0], i[1]),
                           [0], (), (many, 0), (many, many)),
     }
-    for op, (inputs, run, grad, result, forward, backward) in table.items():
-        for dtype in (F32, BF16):
+
+
+def memory_cases(megabytes):
+    """As large in either type, that caches keep as little of both."""
+    for dtype in (F32, BF16):
+        ops = memory_ops((megabytes << 20) // SIZE[dtype])
+        for op, (inputs, run, grad, result, forward, backward) in ops.items():
             for wanted, (reads, writes) in (([], forward), (grad, backward)):
                 which = "backward" if wanted else "forward"
                 extra = [normal(*result)] if wanted else []
@@ -247,7 +253,7 @@ def all_cases(quick):
     lengths = [128, 512, 1024, 2048] if quick else [128, 512, 1024, 2048, 4096, 8192]
     yield from linear_cases()
     yield from attention_cases(lengths)
-    yield from memory_cases(8192 if quick else 65536, 512 if quick else 2048)
+    yield from memory_cases(32 if quick else 256)
     yield from model_cases(quick)
     yield from tokenizer_cases()
     yield from decode_cases(quick)
