@@ -132,7 +132,7 @@ def memory_ops(numbers):
 
 
 def memory_cases(megabytes):
-    """As large in either type, that caches keep as little of both."""
+    """Tensors of one size in bytes, whatever their type: caches keep as little of each."""
     for dtype in (F32, BF16):
         ops = memory_ops((megabytes << 20) // SIZE[dtype])
         for op, (inputs, run, grad, result, forward, backward) in ops.items():

@@ -59,8 +59,8 @@ class Files:
         return self.made(f"{name}-ct2-{dtype}", lambda path: convert(folder, path, dtype))
 
     def step_weights(self, name):
-        """How many numbers of matrices a token is multiplied with, and how many of them are the
-        output layer's: all but embeddings, where they are not the output layer as well."""
+        """How many numbers of matrices a token is multiplied with (all but embeddings that are not
+        the output layer as well), and how many of them are the output layer's."""
         from safetensors import safe_open
 
         folder, _ = self.ours(name, "float32")

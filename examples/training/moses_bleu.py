@@ -4,33 +4,37 @@
     pip install sacremoses sacrebleu
     examples/training/moses_bleu.py fr runs/translate-en-fr/test_2016.fr test_2016_flickr.fr.gz
 """
+import argparse
 import gzip
 import sys
 
 
 def lines(path):
     opened = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        return [line.strip() for line in file]
+    try:
+        with opened(path, "rt", encoding="utf-8") as file:
+            return [line.strip() for line in file]
+    except (OSError, EOFError, UnicodeDecodeError) as failure:
+        sys.exit(f"error: {path}: expected lines of text in UTF-8, found: {failure}")
 
 
 def main():
-    if len(sys.argv) != 4:
-        sys.exit("usage: moses_bleu.py LANGUAGE HYPOTHESES REFERENCES")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("language", help="of the translations, as Moses names it: de, fr, ...")
+    parser.add_argument("hypotheses", help="translations, a line each; .gz or not")
+    parser.add_argument("references", help="what they should be, likewise")
+    arguments = parser.parse_args()
     try:
         import sacrebleu
         import sacremoses
     except ImportError as missing:
         sys.exit(f"error: {missing}; to install it: pip install sacremoses sacrebleu")
-    language, *files = sys.argv[1:]
-    try:
-        texts = [lines(file) for file in files]
-    except OSError as failure:
-        sys.exit(f"error: {failure}")
+    texts = [lines(file) for file in (arguments.hypotheses, arguments.references)]
     if len(texts[0]) != len(texts[1]):
-        sys.exit(f"error: expected {len(texts[1])} lines like {files[1]} in {files[0]}, "
-                 f"found {len(texts[0])}")
-    moses = sacremoses.MosesTokenizer(language)
+        sys.exit(f"error: {arguments.hypotheses}: expected {len(texts[1])} lines like "
+                 f"{arguments.references}, found {len(texts[0])}")
+    moses = sacremoses.MosesTokenizer(arguments.language)
     hypotheses, references = (
         [moses.tokenize(line, return_str=True, escape=False).lower() for line in text]
         for text in texts)

@@ -145,10 +145,10 @@ Tensor Transformer::run_cached(std::span<const CachedPart> parts, Pass pass,
     if (!steps) self.add(*part.sequence, count, past + count);
     if (!steps && part.source != nullptr) cross.add(*part.source, count, part.source->length());
   }
-  require<IndexError>(
-      spec.kind != PositionSpec::Kind::kLearned ||
-          *std::max_element(positions.begin(), positions.end()) < spec.max_positions,
-      "decode: expected at most {} positions", spec.max_positions - spec.first_row);
+  const int64_t last = *std::max_element(positions.begin(), positions.end());
+  require<IndexError>(spec.kind != PositionSpec::Kind::kLearned || last < spec.max_positions,
+                      "decode: expected at most {} positions, found {}",
+                      spec.max_positions - spec.first_row, last + 1 - spec.first_row);
   KvCache& cache = parts.front().sequence->cache();
   const Device device = cache.options().device;
   CacheCall call{.self = &cache, .self_rows = self.build(steps, written, device)};
