@@ -20,6 +20,37 @@ TEST(EmbeddingFixture, AgreesWithPyTorch) {
   expect_torch_fixtures("embedding", {Device::kRef, DType::kFloat64, 1e-14}, run);
 }
 
+// Gradients so large that they are written past the caches: rows of whole lines and others, ids
+// that stand nowhere, once, a few times and very often.
+TEST(Embedding, LargeGradientsAreTheSums) {
+  constexpr int64_t kRows = 66000, kCount = 40000;
+  std::vector<int64_t> list(kCount);
+  for (int64_t i = 0; i < kCount; ++i) {
+    const int64_t spread = i * 7919 % kRows;
+    list[static_cast<size_t>(i)] = i % 9 == 0 ? 5 : i % 2 == 0 ? spread : spread / 16;
+  }
+  const Tensor ids = from_vector(list, {kCount});
+  for (const auto& [dtype, width] : {std::pair{DType::kFloat32, 64},
+                                     {DType::kFloat32, 71},
+                                     {DType::kBFloat16, 160},
+                                     {DType::kBFloat16, 136}}) {
+    // Small whole numbers: every sum is exact.
+    std::vector<float> numbers(kCount * static_cast<size_t>(width));
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 3) - 1;
+    std::vector<float> expected(kRows * static_cast<size_t>(width));
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const auto row = static_cast<size_t>(list[i / static_cast<size_t>(width)]);
+      expected[row * static_cast<size_t>(width) + i % static_cast<size_t>(width)] += numbers[i];
+    }
+    const Tensor weight = zeros({kRows, width}, {dtype}).set_requires_grad();
+    backward({embedding(weight, ids)}, {cast(from_vector(numbers, {kCount, width}), dtype)});
+    const Tensor rounded = cast(from_vector(expected, {kRows, width}), dtype);
+    EXPECT_EQ(cast(weight.grad(), DType::kFloat32).to_vector<float>(),
+              cast(rounded, DType::kFloat32).to_vector<float>())
+        << name_of(dtype) << " " << width;
+  }
+}
+
 TEST(Embedding, ThrowsForAnIdOutsideTheTable) {
   for (Device device : {Device::kCpu, Device::kRef}) {
     const Tensor weight = zeros({5, 2}, {DType::kFloat32, device});

@@ -1,7 +1,9 @@
 #include "kernels/embedding.h"
 
 #include <algorithm>
+#include <span>
 
+#include "glassformer/base/threads.h"
 #include "kernels/cpu/embedding_uses.h"
 #include "kernels/indices.h"
 
@@ -11,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/flat-inl.h"
+#include "kernels/cpu/halves-inl.h"
 #include "kernels/cpu/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -78,89 +81,134 @@ void Embedding(const void* weight, const int64_t* ids, int64_t count, size_t row
   });
 }
 
-// y = the sum of the `count` rows row(0), row(1), ... over `columns` elements, added in that order.
-// While row(k) is read, or zeros are written where there are no rows, the row at ahead(k) is asked
-// for. `sums` is room for as many columns.
-template <class T, class F, class A>
-HWY_INLINE void SumRows(F&& row, int64_t count, A&& ahead, int64_t columns, float* sums, T* y,
-                        bool stream) {
+// A row that is added to the sum of its id, and where that goes once it `ends`.
+template <class T>
+struct Summand {
+  const T* row;
+  T* result;
+  bool ends;
+};
+enum class Second { kNone, kGoesOn, kEnds };
+
+// Two rows that follow one another in a walk, read side by side: from anywhere, that is up to half
+// as fast again as one after the other. With `kAdds` the first one goes on with what is in `sums`,
+// and there the second one leaves what does not end. Meanwhile the rows at `later` are asked for.
+template <class T, bool kAdds, bool kFirstEnds, Second kSecond>
+void SumTwo(const Summand<T>& first, const Summand<T>& second, const T* const* later,
+            int64_t columns, float* sums, bool stream) {
   const hn::ScalableTag<float> d;
-  if (count == 0)
-    return WriteRow(y, columns, stream, [&, later = ahead(0)](int64_t i, size_t) HWY_ATTR {
-      __builtin_prefetch(later + i, 0, kToFirstCache);
-      return hn::Zero(d);
-    });
-  if (count == 1)
-    return CopyRow(row(0), y, static_cast<size_t>(columns) * sizeof(T), stream, ahead(0));
-  // Addresses first: what is written might be where they are looked up.
-  const auto reader = [&](int64_t k) HWY_ATTR {
-    return [&d, from = row(k), later = ahead(k)](int64_t i, size_t valid) HWY_ATTR {
-      __builtin_prefetch(later + i, /*read*/ 0, /*to L2*/ 2);
-      return LoadSome(d, from + i, valid);
-    };
-  };
-  const auto first = reader(0), second = reader(1);
-  if (count == 2)
-    return WriteRow(y, columns, stream, [&](int64_t i, size_t valid) HWY_ATTR {
-      return hn::Add(first(i, valid), second(i, valid));
-    });
-  ForVectors(columns, [&](int64_t i, size_t valid) HWY_ATTR {
-    StoreSome(hn::Add(first(i, valid), second(i, valid)), d, sums + i, valid);
-  });
-  for (int64_t k = 2; k + 1 < count; ++k) {
-    const auto next = reader(k);
-    ForVectors(columns, [&](int64_t i, size_t valid) HWY_ATTR {
-      StoreSome(hn::Add(LoadSome(d, sums + i, valid), next(i, valid)), d, sums + i, valid);
-    });
+  const size_t lanes = hn::Lanes(d);
+  const auto step = static_cast<int64_t>(lanes), two = 2 * step;
+  const T *one = first.row, *other = second.row, *later_one = later[0], *later_other = later[1];
+  T *one_result = first.result, *other_result = second.result;
+  int64_t i = 0;
+  if (stream) {
+    for (; i + two <= columns; i += two) {
+      for (size_t at = 0; at < 2 * lanes * sizeof(T); at += kLine) {
+        hwy::Prefetch(reinterpret_cast<const uint8_t*>(later_one + i) + at);
+        hwy::Prefetch(reinterpret_cast<const uint8_t*>(later_other + i) + at);
+      }
+      // In `sums`, too, they lie in the order of halves.
+      Halves<hn::ScalableTag<float>> sum = LoadHalves(d, one + i);
+      if (kAdds) {
+        sum.a = hn::Add(hn::LoadU(d, sums + i), sum.a);
+        sum.b = hn::Add(hn::LoadU(d, sums + i + step), sum.b);
+      }
+      if (kFirstEnds) StreamHalves(sum, d, one_result + i);
+      if (kSecond == Second::kNone) continue;
+      const Halves<hn::ScalableTag<float>> more = LoadHalves(d, other + i);
+      sum = kFirstEnds
+                ? more
+                : Halves<hn::ScalableTag<float>>{hn::Add(sum.a, more.a), hn::Add(sum.b, more.b)};
+      if (kSecond == Second::kEnds) {
+        StreamHalves(sum, d, other_result + i);
+      } else {
+        hn::StoreU(sum.a, d, sums + i);
+        hn::StoreU(sum.b, d, sums + i + step);
+      }
+    }
   }
-  const auto last = reader(count - 1);
-  WriteRow(y, columns, stream, [&](int64_t i, size_t valid) HWY_ATTR {
-    return hn::Add(LoadSome(d, sums + i, valid), last(i, valid));
+  ForVectors(columns - i, [&, done = i](int64_t j, size_t valid) HWY_ATTR {
+    const int64_t at = done + j;
+    hwy::Prefetch(later_one + at);
+    hwy::Prefetch(later_other + at);
+    auto sum = LoadSome(d, one + at, valid);
+    if (kAdds) sum = hn::Add(LoadSome(d, sums + at, valid), sum);
+    if (kFirstEnds) StoreSome(sum, d, one_result + at, valid);
+    if (kSecond == Second::kNone) return;
+    const auto more = LoadSome(d, other + at, valid);
+    sum = kFirstEnds ? more : hn::Add(sum, more);
+    if (kSecond == Second::kEnds)
+      StoreSome(sum, d, other_result + at, valid);
+    else
+      StoreSome(sum, d, sums + at, valid);
   });
 }
 
-// The rows of dweight of one block of ids.
+template <class T, bool kAdds, bool kFirstEnds>
+constexpr decltype(&SumTwo<T, false, false, Second::kNone>) kSumTwo[] = {
+    SumTwo<T, kAdds, kFirstEnds, Second::kNone>, SumTwo<T, kAdds, kFirstEnds, Second::kGoesOn>,
+    SumTwo<T, kAdds, kFirstEnds, Second::kEnds>};
+
+// The rows of dweight of the ids of `uses`.
 template <class T>
-HWY_INLINE void SumBlock(const EmbeddingUses& uses, int64_t block, const T* dy, T* dweight,
-                         int64_t width, bool stream) {
+HWY_INLINE void SumRows(std::span<const EmbeddingUses::Use> uses, const T* dy, T* dweight,
+                        int64_t width, bool stream) {
   HWY_ALIGN float sums[kColumns];
-  int64_t ends[EmbeddingUses::kMostRows];
-  const auto [first, end] = uses.rows(block);
-  const std::span<const int64_t> places = uses.sort(block, ends);
-  const auto last = static_cast<int64_t>(places.size()) - 1;
+  const size_t count = uses.size();
   for (int64_t column = 0; column < width; column += kColumns) {
     const int64_t columns = std::min(kColumns, width - column);
-    const int64_t distance = RowsAhead(static_cast<size_t>(columns) * sizeof(T));
-    // Beyond the last one it is wanted only to be asked for.
-    const auto row_at = [&](int64_t i) HWY_ATTR {
-      return last < 0 ? dy : dy + places[static_cast<size_t>(std::min(i, last))] * width + column;
+    const auto summand = [&](size_t i) HWY_ATTR {
+      const auto [place, id] = uses[std::min(i, count - 1)];
+      return Summand<T>{dy + place * width + column, dweight + id * width + column,
+                        i + 1 >= count || uses[i + 1].id != id};
     };
-    int64_t start = 0, asked = 0;  // places: summed up before this row, asked for
-    for (int64_t v = first; v < end; ++v) {
-      const int64_t count = ends[v - first] - start;
-      const auto row = [&](int64_t k) HWY_ATTR { return row_at(start + k); };
-      // One more each time, so that memory is asked as evenly as it is used.
-      const auto ahead = [&](int64_t k) HWY_ATTR {
-        return row_at(asked = std::min(asked + 1, start + k + 2 * distance));
-      };
-      SumRows(row, count, ahead, columns, sums, dweight + v * width + column, stream);
-      start += count;
+    const auto ahead = static_cast<size_t>(RowsAhead(static_cast<size_t>(columns) * sizeof(T)));
+    bool adds = false;
+    for (size_t i = 0; i < count; i += 2) {
+      const Summand<T> first = summand(i), second = summand(i + 1);
+      const T* later[2] = {summand(i + ahead).row, summand(i + ahead + 1).row};
+      const auto how = static_cast<size_t>(i + 1 == count ? Second::kNone
+                                           : second.ends  ? Second::kEnds
+                                                          : Second::kGoesOn);
+      const auto* sum = adds ? (first.ends ? kSumTwo<T, true, true> : kSumTwo<T, true, false>)
+                             : (first.ends ? kSumTwo<T, false, true> : kSumTwo<T, false, false>);
+      sum[how](first, second, later, columns, sums, stream);
+      adds = !second.ends;
     }
   }
-  hwy::FlushStream();
 }
 
 // Floor: one write of dweight, one read of dy. Each row of dweight is summed by one task, in the
-// order of the places, and written once.
+// order of the places, and written once. Rows of ids that stand nowhere are cleared by
+// themselves: between two sums they would hold up what is read for the next one.
 void EmbeddingBackward(const Tensor& dy_in, const Tensor& ids_in, const Tensor& dweight_out,
                        int64_t padding_idx) {
-  const EmbeddingUses uses(ids_in, dweight_out.size(0), padding_idx);
-  const bool stream = Streams(dweight_out);
+  constexpr int64_t kOfATask = 512, kTasksOfAThread = 16;
+  const int64_t ids = dweight_out.size(0), width = dweight_out.size(1);
+  const EmbeddingUses uses(ids_in, ids, padding_idx);
+  const auto tasks = [&](int64_t count) {
+    return std::min(count, std::max(count / kOfATask, kTasksOfAThread * num_threads()));
+  };
+  const int64_t sums = tasks(uses.count()), clears = tasks(ids);
   visit_memory_type(dweight_out.dtype(), [&]<class T>(T*) HWY_ATTR {
     const T* dy = input<T>(dy_in);
     T* dweight = output<T>(dweight_out);
-    parallel_tasks(uses.blocks(), [&](int64_t block) HWY_ATTR HWY_FLATTEN {
-      SumBlock(uses, block, dy, dweight, dweight_out.size(1), stream);
+    // Every row or none: what waits in sums has another order when it will be streamed.
+    const bool stream =
+        Streams(dweight_out) && IsStreamable(dweight) && IsStreamable(dweight + width);
+    const auto clear = [&](int64_t part) HWY_ATTR {
+      for (int64_t id = part * ids / clears; id < (part + 1) * ids / clears; ++id)
+        if (!uses.stands_somewhere(id))
+          WriteRow(dweight + id * width, width, stream,
+                   [](int64_t, size_t) HWY_ATTR { return hn::Zero(hn::ScalableTag<float>()); });
+    };
+    parallel_tasks(sums + clears, [&](int64_t task) HWY_ATTR HWY_FLATTEN {
+      if (task < sums)
+        SumRows(uses.part(task, sums), dy, dweight, width, stream);
+      else
+        clear(task - sums);
+      hwy::FlushStream();
     });
   });
 }

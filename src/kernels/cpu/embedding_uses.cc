@@ -1,8 +1,10 @@
 #include "kernels/cpu/embedding_uses.h"
 
 #include <algorithm>
-#include <bit>
+#include <limits>
+#include <vector>
 
+#include "base/check.h"
 #include "base/parallel.h"
 #include "glassformer/base/threads.h"
 #include "kernels/access.h"
@@ -10,85 +12,78 @@
 namespace glassformer::cpu {
 namespace {
 
-// Ids of a block: many, for what is asked for ahead at its end another thread reads; and few enough
-// for every thread to have several.
-int shift_for(int64_t rows) {
-  constexpr int64_t kLeast = 16, kBlocksOfAThread = 16;
-  const int64_t wanted =
-      std::clamp(rows / (kBlocksOfAThread * num_threads()), kLeast, EmbeddingUses::kMostRows);
-  return std::bit_width(static_cast<uint64_t>(wanted)) - 1;
-}
+int64_t share(int64_t part, int64_t parts, int64_t count) { return part * count / parts; }
 
 }  // namespace
 
 EmbeddingUses::EmbeddingUses(const Tensor& ids, int64_t rows, int64_t ignored)
-    : ids_(ids), rows_(rows), shift_(shift_for(rows)), id_(input<int64_t>(ids)) {
-  blocks_ = (rows + (int64_t{1} << shift_) - 1) >> shift_;
-  memory_ = empty({blocks_ + 1 + 2 * ids.count()}, ids.options());
-  begin_ = output<int64_t>(memory_);
-  by_block_ = begin_ + blocks_ + 1;
-  by_id_ = by_block_ + ids.count();
-  sort_by_block(ignored);
-}
-
-EmbeddingUses::Rows EmbeddingUses::rows(int64_t block) const {
-  return {block << shift_, std::min((block + 1) << shift_, rows_)};
-}
-
-void EmbeddingUses::sort_by_block(int64_t ignored) {
-  constexpr int64_t kWorthAThread = 4096;
-  const int64_t count = ids_.count();
-  const int64_t parts = std::clamp<int64_t>(count / kWorthAThread, 1, num_threads());
-  // of[part][block]: how many places, and then where the next one goes.
-  const Tensor counts = empty({parts, blocks_}, ids_.options());
-  const auto of = [&](int64_t part) { return output<int64_t>(counts) + part * blocks_; };
-  const auto for_part = [&](int64_t part, auto&& f) {
-    int64_t* of_part = of(part);
-    for (int64_t i = part * count / parts; i < (part + 1) * count / parts; ++i)
-      if (id_[i] != ignored) f(i, of_part[id_[i] >> shift_]);
+    : ids_(ids), places_(ids.count()), ignored_(ignored), id_(input<int64_t>(ids)) {
+  constexpr int64_t kMost = std::numeric_limits<uint32_t>::max(), kWorthAThread = 4096;
+  require<ShapeError>(places_ <= kMost && rows <= kMost,
+                      "embedding's gradient: expected at most {} ids and rows, found {} and {}",
+                      kMost, places_, rows);
+  memory_ = empty({2 * places_ + rows}, {DType::kInt32, Device::kCpu});
+  uses_ = output<Use>(memory_);
+  ends_ = output<uint32_t>(memory_) + 2 * places_;
+  const int64_t parts = std::clamp<int64_t>(places_ / kWorthAThread, 1, num_threads());
+  std::vector<uint32_t> totals(static_cast<size_t>(parts));
+  const auto for_parts = [&](auto&& f) {
+    parallel_tasks(parts, [&](int64_t part) {
+      f(share(part, parts, rows), share(part + 1, parts, rows), totals[static_cast<size_t>(part)]);
+    });
   };
-  parallel_tasks(parts, [&](int64_t part) {
-    std::fill_n(of(part), blocks_, 0);
-    for_part(part, [](int64_t, int64_t& places) { ++places; });
+  for_parts([&](int64_t first, int64_t end, uint32_t& total) {
+    std::fill(ends_ + first, ends_ + end, 0);
+    for_places(first, end, [&](uint32_t, int64_t id) { ++ends_[id]; });
+    for (int64_t id = first; id < end; ++id) total += ends_[id];
   });
-  int64_t next = 0;
-  for (int64_t block = 0; block < blocks_; ++block) {
-    begin_[block] = next;
-    for (int64_t part = 0; part < parts; ++part) {
-      const int64_t places = of(part)[block];
-      of(part)[block] = next;
-      next += places;
-    }
+  for (uint32_t& total : totals) {
+    const uint32_t size = total;
+    total = static_cast<uint32_t>(used_);
+    used_ += size;
   }
-  begin_[blocks_] = next;
-  parallel_tasks(parts, [&](int64_t part) {
-    const int64_t offset = (int64_t{1} << shift_) - 1;
-    for_part(part, [&, to = by_block_](int64_t i, int64_t& at) {
-      to[at++] = i << kMostRowBits | (id_[i] & offset);
+  for_parts([&](int64_t first, int64_t end, uint32_t& next) {
+    for (int64_t id = first; id < end; ++id) {
+      const uint32_t size = ends_[id];
+      ends_[id] = next;
+      next += size;
+    }
+    for_places(first, end, [&](uint32_t place, int64_t id) {
+      uses_[ends_[id]++] = {place, static_cast<uint32_t>(id)};
     });
   });
 }
 
-std::span<const int64_t> EmbeddingUses::sort(int64_t block,
-                                             std::span<int64_t, kMostRows> ends) const {
-  const Rows own = rows(block);
-  const auto size = static_cast<size_t>(begin_[block + 1] - begin_[block]);
-  const std::span<const int64_t> uses(by_block_ + begin_[block], size);
-  int64_t* sorted = by_id_ + begin_[block];
-  std::fill_n(ends.begin(), own.end - own.begin, 0);
-  const auto end_of = [&](int64_t use) -> int64_t& {
-    return ends[static_cast<size_t>(use & (kMostRows - 1))];
-  };
-  for (const int64_t use : uses) ++end_of(use);
-  // Where they end, less how many there are, is where they begin; filling them in moves it back.
-  int64_t next = 0;
-  for (int64_t i = 0; i < own.end - own.begin; ++i) {
-    const int64_t begin = next;
-    next += ends[static_cast<size_t>(i)];
-    ends[static_cast<size_t>(i)] = begin;
+// f(place, id) for the places of some ids, in their order.
+template <class F>
+void EmbeddingUses::for_places(int64_t first_id, int64_t end_id, F&& f) const {
+  constexpr int64_t kBlock = 1024;
+  uint32_t own[kBlock];  // whose id is whose no branch foresees
+  for (int64_t begin = 0; begin < places_; begin += kBlock) {
+    size_t found = 0;
+    for (int64_t i = begin; i < std::min(begin + kBlock, places_); ++i) {
+      own[found] = static_cast<uint32_t>(i);
+      found += static_cast<size_t>(id_[i] >= first_id) & static_cast<size_t>(id_[i] < end_id);
+    }
+    for (size_t i = 0; i < found; ++i)
+      if (id_[own[i]] != ignored_) f(own[i], id_[own[i]]);
   }
-  for (const int64_t use : uses) sorted[end_of(use)++] = use >> kMostRowBits;
-  return {sorted, size};
+}
+
+bool EmbeddingUses::stands_somewhere(int64_t id) const {
+  const uint32_t begin = id == 0 ? 0 : ends_[id - 1];
+  return ends_[id] != begin;
+}
+
+// The first of the uses from number i on with which an id begins.
+int64_t EmbeddingUses::border(int64_t i) const {
+  while (i > 0 && i < used_ && uses_[i].id == uses_[i - 1].id) ++i;
+  return i;
+}
+
+std::span<const EmbeddingUses::Use> EmbeddingUses::part(int64_t part, int64_t parts) const {
+  const int64_t begin = border(share(part, parts, used_));
+  return {uses_ + begin, uses_ + border(share(part + 1, parts, used_))};
 }
 
 }  // namespace glassformer::cpu
