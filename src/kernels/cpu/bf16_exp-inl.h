@@ -98,17 +98,20 @@ class ShiftedExp {
 
 // The sum of exp(x_j - shift) over a row, for shift > -80; infinite where one of them is too large,
 // which is looked at apart, and NaN where one is. Numbers are read in pairs: the lower one is a
-// float32 when it has moved up, the upper one when the lower is gone.
-HWY_INLINE float SumShiftedExps(const hwy::bfloat16_t* x, int64_t width, float shift) {
+// float32 when it has moved up, the upper one when the lower is gone. add(exp, even, odd, sums, i)
+// adds the exponentials of numbers i to i + 31, at even places and at odd ones, to two sums; beyond
+// the end of the row they are those of -infinity.
+template <class F>
+HWY_INLINE float SumShiftedExps(const hwy::bfloat16_t* x, int64_t width, float shift, F&& add) {
   constexpr int64_t kStep = 32, kBlock = 2048;  // summed by itself: small numbers among themselves
   const ShiftedExp exp(shift);
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000));
   const __m512i none = _mm512_set1_epi16(static_cast<int16_t>(0xFF80));  // -infinity
   __m512 total = _mm512_setzero_ps();
   __m512i most = none;  // positive numbers have the order of their bits
-  const auto add = [&](__m512i pairs, __m512* sums) HWY_ATTR {
-    sums[0] = exp.added(_mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16)), sums[0]);
-    sums[1] = exp.added(_mm512_castsi512_ps(_mm512_and_si512(pairs, upper)), sums[1]);
+  const auto take = [&](__m512i pairs, __m512* sums, int64_t i) HWY_ATTR {
+    add(exp, _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16)),
+        _mm512_castsi512_ps(_mm512_and_si512(pairs, upper)), sums, i);
     most = _mm512_max_epi16(most, pairs);
   };
   for (int64_t begin = 0; begin < width; begin += kBlock) {
@@ -119,13 +122,13 @@ HWY_INLINE float SumShiftedExps(const hwy::bfloat16_t* x, int64_t width, float s
     for (; i + 2 * kStep <= end; i += 2 * kStep) {
       FetchAhead(x + i);
       FetchAhead(x + i + kStep);
-      add(_mm512_loadu_si512(x + i), sums);
-      add(_mm512_loadu_si512(x + i + kStep), sums + 2);
+      take(_mm512_loadu_si512(x + i), sums, i);
+      take(_mm512_loadu_si512(x + i + kStep), sums + 2, i + kStep);
     }
     for (; i < end; i += kStep) {
       const auto left = static_cast<uint32_t>(std::min(end - i, kStep));
       const __mmask32 there = left == kStep ? ~uint32_t{0} : (uint32_t{1} << left) - 1;
-      add(_mm512_mask_loadu_epi16(none, there, x + i), sums);
+      take(_mm512_mask_loadu_epi16(none, there, x + i), sums, i);
     }
     total = _mm512_add_ps(
         total, _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3])));
@@ -134,6 +137,15 @@ HWY_INLINE float SumShiftedExps(const hwy::bfloat16_t* x, int64_t width, float s
   const auto limit = static_cast<int16_t>(std::bit_cast<uint32_t>(shift + 86.0F) >> 16);
   if (_mm512_cmpgt_epi16_mask(most, _mm512_set1_epi16(limit)) == 0) return sum;
   return std::isnan(sum) ? sum : std::numeric_limits<float>::infinity();
+}
+
+HWY_INLINE float SumShiftedExps(const hwy::bfloat16_t* x, int64_t width, float shift) {
+  const auto add = [](const ShiftedExp& exp, __m512 even, __m512 odd, __m512* sums, int64_t)
+                       HWY_ATTR {
+                         sums[0] = exp.added(even, sums[0]);
+                         sums[1] = exp.added(odd, sums[1]);
+                       };
+  return SumShiftedExps(x, width, shift, add);
 }
 
 #endif

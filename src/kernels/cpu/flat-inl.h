@@ -14,12 +14,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "base/parallel.h"
 #include "kernels/cpu/dispatch.h"
+#include "kernels/cpu/halves-inl.h"
 #include "kernels/cpu/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -43,6 +45,11 @@ HWY_INLINE bool IsStreamable(const U* y) {
   return reinterpret_cast<uintptr_t>(y) % 64 == 0;
 }
 
+template <class F, class... H>
+HWY_INLINE auto ApplyToHalves(F&& f, H... h) {
+  return Halves<hn::ScalableTag<float>>{f(h.a...), f(h.b...)};
+}
+
 // Asks for the lines of two vectors some way ahead. A loop that computes long on each number does
 // not look far enough ahead by itself to keep memory busy.
 template <class T>
@@ -50,6 +57,15 @@ HWY_INLINE void FetchAhead(const T* x) {
   constexpr size_t kAhead = 4096, kLine = 64, kBytes = 2 * HWY_LANES(float) * sizeof(T);
   const auto* bytes = reinterpret_cast<const uint8_t*>(x) + kAhead;
   for (size_t at = 0; at < kBytes; at += kLine) hwy::Prefetch(bytes + at);
+}
+
+// Halves that a loop computes before it streams them: some lines at a time keep memory busier than
+// one by one, and what is computed side by side waits less for itself.
+template <class T>
+constexpr int64_t HalvesTogether() {
+  constexpr int64_t kMost = 4, kBytes = 256;
+  const auto bytes = static_cast<int64_t>(2 * hn::MaxLanes(hn::ScalableTag<float>()) * sizeof(T));
+  return std::clamp<int64_t>(kBytes / bytes, 1, kMost);
 }
 
 // y[i] = f(x[i]...) for i in [0, count); y may be any x. With `stream` past the caches where y is
@@ -60,6 +76,20 @@ HWY_INLINE void MapSpan(int64_t count, bool stream, U* y, F&& f, const T*... x) 
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   if (stream && IsStreamable(y)) {
+    if constexpr ((std::is_same_v<T, U> && ...)) {  // or they would lie in different orders
+      constexpr int64_t kTogether = HalvesTogether<U>();
+      for (; i + kTogether * 2 * lanes <= count; i += kTogether * 2 * lanes) {
+        Halves<hn::ScalableTag<float>> v[kTogether];
+        HWY_UNROLL(4)
+        for (int64_t k = 0; k < kTogether; ++k) {
+          const int64_t at = i + k * 2 * lanes;
+          (FetchAhead(x + at), ...);
+          v[k] = ApplyToHalves(f, LoadHalves(d, x + at)...);
+        }
+        HWY_UNROLL(4)
+        for (int64_t k = 0; k < kTogether; ++k) StreamHalves(v[k], d, y + i + k * 2 * lanes);
+      }
+    }
     for (; i + 2 * lanes <= count; i += 2 * lanes) {
       (FetchAhead(x + i), ...);
       StreamF32(f(LoadF32(d, x + i)...), f(LoadF32(d, x + i + lanes)...), d, y + i);

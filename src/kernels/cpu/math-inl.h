@@ -530,7 +530,9 @@ HWY_INLINE hn::Vec<D> OddPart(D d, hn::Vec<D> t, const Pieces<kTerms>& f) {
   const auto within = hn::Min(hn::Set(d, PieceSizes::kLast), t);
   const auto magic = hn::Set(d, 12582912.0f);  // as in Exp; the lookups take n mod 32
   const auto shifted = hn::MulAdd(within, hn::Set(d, 1.0f / PieceSizes::kStep), magic);
-  const auto r = hn::NegMulAdd(hn::Sub(shifted, magic), hn::Set(d, PieceSizes::kStep), within);
+  auto r = within;
+  if constexpr (!Pieces<kTerms>::kAroundZero)
+    r = hn::NegMulAdd(hn::Sub(shifted, magic), hn::Set(d, PieceSizes::kStep), within);
   const auto term = [&](size_t k) HWY_ATTR {
     return hn::Vec<D>{_mm512_permutex2var_ps(_mm512_load_ps(f.terms[k]),
                                              _mm512_castps_si512(shifted.raw),

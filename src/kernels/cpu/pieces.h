@@ -10,13 +10,15 @@
 namespace glassformer::cpu {
 
 // f(x) = 1/2 + sign(x) · odd(|x|), as all that are looked up here have it, and
-// odd(n·kStep + r) = Σ terms[k][n] · r^k for |r| <= kStep / 2 and n from 0 to 31.
+// odd(n·kStep + r) = Σ terms[k][n] · r^k for |r| <= kStep / 2 and n from 0 to 31. Of the short
+// ones, whose last bits nobody sees, the sum is one over powers of |x| itself: a step less.
 struct PieceSizes {
   static constexpr size_t kCount = 32;
   static constexpr float kStep = 0.1953125F, kLast = 6.15F;  // where all are 1 as float32
 };
 template <size_t kTerms>
 struct Pieces {
+  static constexpr bool kAroundZero = kTerms < 5;
   alignas(64) float terms[kTerms][PieceSizes::kCount];
 };
 
@@ -67,16 +69,18 @@ template <>
 constexpr double kPlaces<5>[] = {0.95105651629515357, 0.58778525229247313, 0, -0.58778525229247313,
                                  -0.95105651629515357};
 
-// The polynomial through f - 1/2 around each piece's middle, by Newton's divided differences.
+// The polynomials through f - 1/2, by Newton's divided differences.
 template <size_t kTerms, class F>
 constexpr Pieces<kTerms> of(F f) {
   Pieces<kTerms> result{};
   for (size_t n = 0; n < PieceSizes::kCount; ++n) {
+    const double middle = static_cast<double>(n) * static_cast<double>(PieceSizes::kStep);
+    const double start = Pieces<kTerms>::kAroundZero ? middle : 0;
     double places[kTerms] = {}, differences[kTerms] = {}, sums[kTerms] = {};
     for (size_t i = 0; i < kTerms; ++i) {
-      places[i] = kPlaces<kTerms>[i] * PieceSizes::kStep / 2;
-      differences[i] =
-          f(static_cast<double>(n) * static_cast<double>(PieceSizes::kStep) + places[i]) - 0.5;
+      const double place = kPlaces<kTerms>[i] * PieceSizes::kStep / 2;
+      places[i] = start + place;
+      differences[i] = f(middle + place) - 0.5;
     }
     for (size_t order = 1; order < kTerms; ++order)
       for (size_t i = kTerms - 1; i >= order; --i)

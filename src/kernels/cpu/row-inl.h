@@ -29,23 +29,32 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// body(width, row, pointers...) for every row of x, over the threads: where the row lies in x and
-// in each of the others, which have its shape and dtype. Writable: kernels know which of their
-// tensors are results. Flattened, or a long body's loops call their lambdas rather than hold them.
+// body(width, rows, first, pointers...) for ranges of the rows of x that the threads share: how
+// many they are, the first one's number, and where it lies in x and in each of the others, which
+// have its shape and dtype. Writable: kernels know which of their tensors are results. Flattened,
+// or a long body's loops call their lambdas rather than hold them.
 template <class F, class... Others>
-HWY_INLINE void ForRows(F&& body, const Tensor& x, const Others&... others) {
+HWY_INLINE void ForRowRanges(F&& body, const Tensor& x, const Others&... others) {
   const int64_t width = width_of(x);
   visit_memory_type(x.dtype(), [&]<class T>(T*) HWY_ATTR {
-    const auto rows = [&](T* first, auto*... rest) HWY_ATTR {
+    const auto rows = [&](auto*... all) HWY_ATTR {
       parallel_ranges(rows_of(x), row_grain(width),
                       [&](int64_t begin, int64_t end) HWY_ATTR HWY_FLATTEN {
-                        for (int64_t row = begin; row < end; ++row)
-                          body(width, row, first + row * width, (rest + row * width)...);
+                        body(width, end - begin, begin, (all + begin * width)...);
                         hwy::FlushStream();  // before anyone is told that the rows are there
                       });
     };
     rows(output<T>(x), output<T>(others)...);
   });
+}
+
+// body(width, row, pointers...) likewise for every row.
+template <class F, class... Others>
+HWY_INLINE void ForRows(F&& body, const Tensor& x, const Others&... others) {
+  const auto of_range = [&](int64_t width, int64_t rows, int64_t first, auto*... all) HWY_ATTR {
+    for (int64_t row = 0; row < rows; ++row) body(width, first + row, (all + row * width)...);
+  };
+  ForRowRanges(of_range, x, others...);
 }
 
 // v in the first `count` lanes, zero in the others.

@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "kernels/cpu/bf16_softmax-inl.h"
 #include "kernels/cpu/exp_sum-inl.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/row-inl.h"
@@ -29,13 +30,27 @@ HWY_INLINE void SoftmaxRow(const T* x, T* y, int64_t width, bool stream, float* 
            [&](int64_t i, size_t) HWY_ATTR { return hn::Mul(hn::LoadU(d, exps + i), scale); });
 }
 
+// Rows one by one; of bfloat16 where there is a way to do so, each beside the last one.
+template <class End, class F, class T>
+HWY_INLINE void ForRowsOrBeside(int64_t width, int64_t rows, const T* x, T* y,
+                                [[maybe_unused]] bool stream, F&& of_row) {
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (kHasShiftedExp<T>) return RowsOneBehind<End>(width, rows, x, y, stream, of_row);
+#endif
+  const size_t padded = static_cast<size_t>(width) + hn::Lanes(hn::ScalableTag<float>());
+  auto* room = thread_scratch<float>(Scratch::kRow, padded);
+  for (int64_t row = 0; row < rows; ++row) of_row(x + row * width, y + row * width, room);
+}
+
 void Softmax(const Tensor& x_in, const Tensor& y_out) {
   const bool stream = Streams(y_out);
-  const auto of_row = [&]<class T>(int64_t width, int64_t /*row*/, const T* x, T* y) HWY_ATTR {
-    const size_t padded = static_cast<size_t>(width) + hn::Lanes(hn::ScalableTag<float>());
-    SoftmaxRow(x, y, width, stream, thread_scratch<float>(Scratch::kRow, padded));
+  const auto of_rows = [&]<class T>(int64_t width, int64_t rows, int64_t, const T* x,
+                                    T* y) HWY_ATTR {
+    ForRowsOrBeside<SoftmaxEnd>(width, rows, x, y, stream,
+                                [&](const T* x_row, T* y_row, float* room)
+                                    HWY_ATTR { SoftmaxRow(x_row, y_row, width, stream, room); });
   };
-  ForRows(of_row, x_in, y_out);
+  ForRowRanges(of_rows, x_in, y_out);
 }
 
 // The backwards read a row, then write it; while they write they fetch the next one, or memory
@@ -57,18 +72,26 @@ void SoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_o
   ForRows(of_row, y_in, dy_in, dx_out);
 }
 
+template <class T>
+HWY_INLINE void LogSoftmaxRow(const T* x, T* y, int64_t width, bool stream) {
+  const hn::ScalableTag<float> d;
+  const double total = RowExpSum(x, width).log();
+  const auto most = static_cast<float>(total);
+  const auto log_sum = hn::Set(d, most), rest = hn::Set(d, static_cast<float>(total - most));
+  WriteRow(y, width, stream, [&](int64_t i, size_t count) HWY_ATTR {
+    return hn::Sub(hn::Sub(LoadSome(hn::ScalableTag<float>(), x + i, count), log_sum), rest);
+  });
+}
+
 void LogSoftmax(const Tensor& x_in, const Tensor& y_out) {
   const bool stream = Streams(y_out);
-  const auto of_row = [&]<class T>(int64_t width, int64_t /*row*/, const T* x, T* y) HWY_ATTR {
-    const hn::ScalableTag<float> d;
-    const double total = RowExpSum(x, width).log();
-    const auto most = static_cast<float>(total);
-    const auto log_sum = hn::Set(d, most), rest = hn::Set(d, static_cast<float>(total - most));
-    WriteRow(y, width, stream, [&](int64_t i, size_t count) HWY_ATTR {
-      return hn::Sub(hn::Sub(LoadSome(hn::ScalableTag<float>(), x + i, count), log_sum), rest);
-    });
+  const auto of_rows = [&]<class T>(int64_t width, int64_t rows, int64_t, const T* x,
+                                    T* y) HWY_ATTR {
+    ForRowsOrBeside<LogSoftmaxEnd>(width, rows, x, y, stream,
+                                   [&](const T* x_row, T* y_row, float*)
+                                       HWY_ATTR { LogSoftmaxRow(x_row, y_row, width, stream); });
   };
-  ForRows(of_row, x_in, y_out);
+  ForRowRanges(of_rows, x_in, y_out);
 }
 
 void LogSoftmaxBackward(const Tensor& y_in, const Tensor& dy_in, const Tensor& dx_out) {
