@@ -3,6 +3,7 @@
 #include "glassformer/ops/softmax.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -67,6 +68,43 @@ TEST(Softmax, RowsThatRise) {
         EXPECT_NEAR(log_y[at / 2], second - high - std::log(sum), 4 * error);
         EXPECT_NEAR(y[1], 0, 1e-20);
       }
+}
+
+// A row of bfloat16 may be written while the next one is read: neighbours of every kind, in results
+// that stay in the caches and in some that do not.
+TEST(Softmax, RowsAreThoseThatEachGivesAlone) {
+  for (const auto& [rows, width] : {std::pair<int64_t, int64_t>{24, 1},
+                                    {24, 31},
+                                    {24, 64},
+                                    {24, 100},
+                                    {24, 2081},
+                                    {9000, 1024},
+                                    {9000, 1000}}) {
+    Generator random(7);
+    Tensor x = random_normal({rows, width}, random.next(), 0, 3);
+    std::vector<float> numbers = x.to_vector<float>();
+    const auto spoil = [&](int64_t row, int64_t column, float value) {
+      numbers[static_cast<size_t>(row * width + column)] = value;
+    };
+    for (int64_t row = 0; row + 6 < rows; row += 7) {
+      for (int64_t i = 0; i < width; ++i) spoil(row + 1, i, -kInf);
+      spoil(row + 2, width - 1, kNan);
+      spoil(row + 4, width / 2, 3000);
+      for (int64_t i = 0; i + 1 < width; ++i) spoil(row + 5, i, -kInf);
+      for (int64_t i = 0; i < width; ++i) spoil(row + 6, i, 1e9F);
+    }
+    x = cast(from_vector(numbers, {rows, width}), DType::kBFloat16);
+    for (const auto& op : {softmax, log_softmax}) {
+      const Tensor y = op(x, -1);
+      for (int64_t row = 0; row < rows; row += rows < 100 ? 1 : 13) {
+        const Tensor alone = op(slice(x, 0, row, row + 1), -1);
+        const Tensor beside = slice(y, 0, row, row + 1);
+        const auto one = alone.to_vector<float>(), other = beside.to_vector<float>();
+        const size_t bytes = one.size() * sizeof(float);
+        ASSERT_EQ(std::memcmp(one.data(), other.data(), bytes), 0) << row << " of " << width;
+      }
+    }
+  }
 }
 
 // As in a row that an additive mask leaves nothing of.

@@ -100,10 +100,14 @@ class ShiftedExp {
 // which is looked at apart, and NaN where one is. Numbers are read in pairs: the lower one is a
 // float32 when it has moved up, the upper one when the lower is gone. add(exp, even, odd, sums, i)
 // adds the exponentials of numbers i to i + 31, at even places and at odd ones, to two sums; beyond
-// the end of the row they are those of -infinity.
-template <class F>
-HWY_INLINE float SumShiftedExps(const hwy::bfloat16_t* x, int64_t width, float shift, F&& add) {
-  constexpr int64_t kStep = 32, kBlock = 2048;  // summed by itself: small numbers among themselves
+// the end of the row they are those of -infinity. beside(i, lines) comes before, for two lines of
+// 32 numbers or for one: other work, to fill what this one leaves of the processor. kAhead: how
+// many bytes ahead memory is asked for.
+template <size_t kAhead, class F, class G>
+HWY_INLINE float SumShiftedExps(const hwy::bfloat16_t* x, int64_t width, float shift, F&& add,
+                                G&& beside) {
+  constexpr int64_t kLine = 32, kLines = 2;
+  constexpr int64_t kBlock = 2048;  // summed by itself: small numbers among themselves
   const ShiftedExp exp(shift);
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000));
   const __m512i none = _mm512_set1_epi16(static_cast<int16_t>(0xFF80));  // -infinity
@@ -119,15 +123,19 @@ HWY_INLINE float SumShiftedExps(const hwy::bfloat16_t* x, int64_t width, float s
     __m512 sums[4] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(),
                       _mm512_setzero_ps()};
     int64_t i = begin;
-    for (; i + 2 * kStep <= end; i += 2 * kStep) {
-      FetchAhead(x + i);
-      FetchAhead(x + i + kStep);
-      take(_mm512_loadu_si512(x + i), sums, i);
-      take(_mm512_loadu_si512(x + i + kStep), sums + 2, i + kStep);
+    for (; i + kLines * kLine <= end; i += kLines * kLine) {
+      __m512i pairs[kLines];  // before anything is stored that might lie in their place
+      for (int64_t k = 0; k < kLines; ++k) {
+        FetchAhead<kAhead>(x + i + k * kLine);
+        pairs[k] = _mm512_loadu_si512(x + i + k * kLine);
+      }
+      beside(i, kLines);
+      for (int64_t k = 0; k < kLines; ++k) take(pairs[k], sums + k % 2 * 2, i + k * kLine);
     }
-    for (; i < end; i += kStep) {
-      const auto left = static_cast<uint32_t>(std::min(end - i, kStep));
-      const __mmask32 there = left == kStep ? ~uint32_t{0} : (uint32_t{1} << left) - 1;
+    for (; i < end; i += kLine) {
+      const auto left = static_cast<uint32_t>(std::min(end - i, kLine));
+      const __mmask32 there = left == kLine ? ~uint32_t{0} : (uint32_t{1} << left) - 1;
+      beside(i, 1);
       take(_mm512_mask_loadu_epi16(none, there, x + i), sums, i);
     }
     total = _mm512_add_ps(
@@ -145,7 +153,8 @@ HWY_INLINE float SumShiftedExps(const hwy::bfloat16_t* x, int64_t width, float s
                          sums[0] = exp.added(even, sums[0]);
                          sums[1] = exp.added(odd, sums[1]);
                        };
-  return SumShiftedExps(x, width, shift, add);
+  constexpr size_t kAhead = 16384;
+  return SumShiftedExps<kAhead>(x, width, shift, add, [](int64_t, int64_t) HWY_ATTR {});
 }
 
 #endif

@@ -52,9 +52,9 @@ HWY_INLINE auto ApplyToHalves(F&& f, H... h) {
 
 // Asks for the lines of two vectors some way ahead. A loop that computes long on each number does
 // not look far enough ahead by itself to keep memory busy.
-template <class T>
+template <size_t kAhead = 4096, class T>
 HWY_INLINE void FetchAhead(const T* x) {
-  constexpr size_t kAhead = 4096, kLine = 64, kBytes = 2 * HWY_LANES(float) * sizeof(T);
+  constexpr size_t kLine = 64, kBytes = 2 * HWY_LANES(float) * sizeof(T);
   const auto* bytes = reinterpret_cast<const uint8_t*>(x) + kAhead;
   for (size_t at = 0; at < kBytes; at += kLine) hwy::Prefetch(bytes + at);
 }
