@@ -28,7 +28,9 @@ struct Wanted {
   size_t count = 0, next = 0;
 
   bool any() const { return next < count; }
-  void clear() { *this = {}; }
+  void clear() {
+    if (count != 0) *this = {};
+  }
   size_t fetched_of(const std::byte* begin) const {
     for (size_t i = 0; i < count; ++i)
       if (pieces[i].begin == begin) return pieces[i].at;
@@ -139,7 +141,10 @@ int ThreadPool::start_threads(int count) {
 void ThreadPool::run(int size, Body body) {
   const std::unique_lock calling(calling_, std::try_to_lock);
   const int workers = calling.owns_lock() ? start_threads(size - 1) + 1 : 1;
-  if (workers == 1) return body(0, 1);
+  if (workers == 1) {
+    body(0, 1);
+    return wanted.clear();
+  }
   body_ = &body;
   working_.store(workers - 1, std::memory_order_relaxed);
   const Team last = team_.load(std::memory_order_relaxed) >> kSizeBits;
@@ -157,8 +162,9 @@ void ThreadPool::run(int size, Body body) {
 
 void ThreadPool::await_workers() {
   const auto done = [&] { return working_.load() == 0; };
+  const bool soon = spin_for(done);
   wanted.clear();  // the calling thread has work of its own after this
-  if (spin_for(done)) return;
+  if (soon) return;
   std::unique_lock lock(sleeping_);
   caller_sleeps_ = true;
   done_.wait(lock, done);

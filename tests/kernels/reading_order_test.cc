@@ -12,7 +12,7 @@ using Weight = std::shared_ptr<std::byte[]>;
 constexpr size_t kBytes = 4096;
 
 Weight weight(size_t bytes = kBytes) { return Weight(new std::byte[bytes]()); }
-void read(const Weight& one) { begin_to_read(one, one.get(), kBytes); }
+void read(const Weight& one) { begin_to_read(1, one, one.get(), kBytes); }
 
 // What this thread holds, to fetch it, is let go at the end of a team's work that it called for.
 void let_go() {
@@ -42,7 +42,7 @@ TEST_F(ReadingOrder, WhatCameNextIsHeldUntilItIsFetched) {
 TEST_F(ReadingOrder, WhatFillsTheCacheIsTheLastToBeHeld) {
   constexpr size_t kMuch = size_t{1} << 22;
   const Weight first = weight(kMuch), second = weight(kMuch), third = weight(kMuch);
-  const auto read_much = [](const Weight& one) { begin_to_read(one, one.get(), kMuch); };
+  const auto read_much = [](const Weight& one) { begin_to_read(1, one, one.get(), kMuch); };
   for (const Weight& one : {first, second, third}) read_much(one);
   let_go();
   read_much(first);

@@ -721,10 +721,11 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const PackedB& b,
   Product q = make_product(m, n, k, a, out);
   q.panels = b.storage_.get();
   run(q, b.bf16_, [&](int worker, int workers) {
-    if (worker == 0 || m > kRowsThatWaitForWeights) return;
+    if (workers == 1 || m > kRowsThatWaitForWeights) return;
     const auto w = static_cast<size_t>(worker), count = static_cast<size_t>(workers);
     const size_t begin = b.block_bytes_ * w / count, end = b.block_bytes_ * (w + 1) / count;
-    begin_to_read(b.storage_, static_cast<const char*>(b.storage_.get()) + begin, end - begin);
+    begin_to_read(worker, b.storage_, static_cast<const char*>(b.storage_.get()) + begin,
+                  end - begin);
   });
 }
 

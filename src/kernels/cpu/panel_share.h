@@ -55,7 +55,7 @@ class PanelShares {
   // f(part, first panel, end, column of the part's first panel in C) for what falls to `worker`.
   template <class F>
   void for_panels(int worker, F&& f) {
-    if (worker > 0 && waits_for_weights_) begin_share(worker);
+    if (workers_ > 1 && waits_for_weights_) begin_share(worker);
     for (int turn = 0; turn < workers_; ++turn) {
       const int share = (worker + turn) % workers_;
       for (auto piece = shares_.take(share, least_); !piece.empty();
@@ -74,7 +74,8 @@ class PanelShares {
               static_cast<size_t>(share_begin(worker + 1)),
               [&](const CodePanels* part, size_t from, size_t to, int64_t) {
                 if (!std::exchange(begun, true))
-                  begin_to_read(part->storage, part->panel(from), (to - from) * part->panel_bytes);
+                  begin_to_read(worker, part->storage, part->panel(from),
+                                (to - from) * part->panel_bytes);
               });
   }
 

@@ -2,7 +2,9 @@
 #include "kernels/cpu/quantised.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "base/cpu_info.h"
@@ -243,39 +245,48 @@ void MultiplyPanels(const PanelWork& work) {
 
 // ------------------------------------------------------------------------------------ activations
 
+HWY_INLINE int32_t SumOf16(const int8_t* codes) {
+#if HWY_TARGET == HWY_SCALAR
+  return std::accumulate(codes, codes + 16, 0);
+#else
+  const hn::FixedTag<uint8_t, 16> d;
+  HWY_ALIGN uint64_t sums[2];  // of bytes without a sign
+  const auto bytes = hn::LoadU(d, reinterpret_cast<const uint8_t*>(codes));
+  const hn::FixedTag<uint64_t, 2> d64;
+  hn::Store(hn::SumsOf8(hn::Xor(bytes, hn::Set(d, 0x80))), d64, sums);
+  return static_cast<int32_t>(sums[0] + sums[1]) - 16 * 0x80;
+#endif
+}
+
 // Row `row` of a strip from k numbers.
 template <class T, class Activations>
 void QuantiseRow(const T* from, size_t k, size_t row, Activations* to) {
   constexpr size_t kVectors = kCodeDepth / kVector;
+  constexpr int32_t kInfinity = 0x7F800000;
   const DF df;
+  const DI di;
   const hn::Rebind<int8_t, DF> d8;
-  const VI limit = hn::Set(DI(), 127);
+  const VI limit = hn::Set(di, 127);
   for (size_t first = 0; first < k; first += kCodeDepth, ++to) {
     VF x[kVectors];
-    VF most = hn::Zero(df), nan = hn::Zero(df);
+    VI most = hn::Zero(di);  // the bits of positive numbers have their order, and NaN is at the end
     for (size_t v = 0; v < kVectors; ++v) {
       const size_t at = first + v * kVector;
       x[v] = at + kVector <= k ? LoadF32(df, from + at)
                                : LoadF32N(df, from + std::min(at, k), k - std::min(at, k));
-      most = hn::Max(most, hn::Abs(x[v]));
-      nan = hn::MulAdd(x[v], hn::Zero(df), nan);  // NaN where one is, or an infinity
+      most = hn::Max(most, hn::BitCast(di, hn::Abs(x[v])));
     }
-    const float largest = hn::GetLane(hn::MaxOfLanes(df, most));
+    const int32_t bits = hn::GetLane(hn::MaxOfLanes(di, most));
+    const auto largest = std::bit_cast<float>(bits);
     // Groups with no finite scale give NaN, as the product in floating point would.
-    const float poison = hn::GetLane(hn::SumOfLanes(df, nan));
-    const float scale = largest / 127.0f + poison;
+    const float scale =
+        bits < kInfinity ? largest / 127.0f : std::numeric_limits<float>::quiet_NaN();
     const VF inverse = hn::Set(df, largest > 0.0f ? 127.0f / largest : 0.0f);
-    int32_t sums[2] = {0, 0};
-    for (size_t half = 0; half < 2; ++half) {
-      VI sum = hn::Zero(DI());
-      for (size_t v = half * kVectors / 2; v < (half + 1) * kVectors / 2; ++v) {
-        const VI q =
-            hn::Max(hn::Min(hn::NearestInt(hn::Mul(x[v], inverse)), limit), hn::Neg(limit));
-        sum = hn::Add(sum, q);
-        hn::StoreU(hn::DemoteTo(d8, q), d8, to->codes[row] + v * kVector);
-      }
-      sums[half] = hn::GetLane(hn::SumOfLanes(DI(), sum));
+    for (size_t v = 0; v < kVectors; ++v) {
+      const VI q = hn::Max(hn::Min(hn::NearestInt(hn::Mul(x[v], inverse)), limit), hn::Neg(limit));
+      hn::StoreU(hn::DemoteTo(d8, q), d8, to->codes[row] + v * kVector);
     }
+    const int32_t sums[2] = {SumOf16(to->codes[row]), SumOf16(to->codes[row] + 16)};
     to->sums[0][row] = sums[0];
     to->sums[1][row] = sums[1];
     to->scales[row] = scale;

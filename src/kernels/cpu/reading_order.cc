@@ -23,7 +23,8 @@ thread_local const void* last = nullptr;
 
 }  // namespace
 
-void begin_to_read(const std::shared_ptr<const void>& weight, const void* begin, size_t bytes) {
+void begin_to_read(int worker, const std::shared_ptr<const void>& weight, const void* begin,
+                   size_t bytes) {
   constexpr size_t kMostFetched = size_t{1} << 19;  // half of a second-level cache
   const auto* first = static_cast<const std::byte*>(begin);
   bytes = std::min(bytes, kMostFetched);
@@ -38,7 +39,8 @@ void begin_to_read(const std::shared_ptr<const void>& weight, const void* begin,
   std::array<PieceAhead, kMostPiecesAhead> ahead;
   size_t count = 0;
   size_t left = kMostFetched;
-  for (const void* before = begin; count < ahead.size() && left > 0;) {
+  const size_t most = worker == 0 ? 1 : ahead.size();
+  for (const void* before = begin; count < most && left > 0;) {
     const auto next = followers.find(before);
     if (next == followers.end() || next->second.begin == begin) break;
     std::shared_ptr<const void> owner = next->second.weight.lock();
