@@ -81,74 +81,97 @@ void Embedding(const void* weight, const int64_t* ids, int64_t count, size_t row
   });
 }
 
-// A row that is added to the sum of its id, and where that goes once it `ends`.
-template <class T>
-struct Summand {
-  const T* row;
-  T* result;
-  bool ends;
-};
-enum class Second { kNone, kGoesOn, kEnds };
+constexpr size_t kTogether = 4;       // rows that are read side by side at the most
+constexpr size_t kLinesTogether = 2;  // of each
 
-// Two rows that follow one another in a walk, read side by side: from anywhere, that is up to half
-// as fast again as one after the other. With `kAdds` the first one goes on with what is in `sums`,
-// and there the second one leaves what does not end. Meanwhile the rows at `later` are asked for.
-template <class T, bool kAdds, bool kFirstEnds, Second kSecond>
-void SumTwo(const Summand<T>& first, const Summand<T>& second, const T* const* later,
-            int64_t columns, float* sums, bool stream) {
-  const hn::ScalableTag<float> d;
-  const size_t lanes = hn::Lanes(d);
-  const auto step = static_cast<int64_t>(lanes), two = 2 * step;
-  const T *one = first.row, *other = second.row, *later_one = later[0], *later_other = later[1];
-  T *one_result = first.result, *other_result = second.result;
+// result = the sum of some rows, added in their order; with `kAdds` after what is in `sums`, and
+// without `kEnds` left there. From anywhere two rows side by side are read up to half as fast again
+// as one after the other. Meanwhile as many rows at `later` are asked for.
+template <class T, size_t kRows, bool kAdds, bool kEnds>
+void SumTogether(const T* const* rows, const T* const* later, T* result, int64_t columns,
+                 float* sums, bool stream) {
+  constexpr hn::ScalableTag<float> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d)), two = 2 * step;
+  const T *row[kRows], *next[kRows];
+  for (size_t k = 0; k < kRows; ++k) row[k] = rows[k], next[k] = later[k];
   int64_t i = 0;
-  if (stream) {
-    for (; i + two <= columns; i += two) {
-      for (size_t at = 0; at < 2 * lanes * sizeof(T); at += kLine) {
-        hwy::Prefetch(reinterpret_cast<const uint8_t*>(later_one + i) + at);
-        hwy::Prefetch(reinterpret_cast<const uint8_t*>(later_other + i) + at);
+  if (stream) {  // in `sums`, too, they then lie in the order of halves
+    constexpr int64_t kUnits = kLinesTogether * kLine / (2 * hn::MaxLanes(d) * sizeof(T));
+    for (; i + kUnits * two <= columns; i += kUnits * two) {
+      Halves<hn::ScalableTag<float>> sum[kUnits];
+      HWY_UNROLL(4)
+      for (size_t k = 0; k < kRows; ++k) {
+        for (size_t at = 0; at < kLinesTogether * kLine; at += kLine)
+          hwy::Prefetch(reinterpret_cast<const uint8_t*>(next[k] + i) + at);
+        HWY_UNROLL(4)
+        for (int64_t u = 0; u < kUnits; ++u) {
+          const Halves<hn::ScalableTag<float>> more = LoadHalves(d, row[k] + i + u * two);
+          if (k == 0 && !kAdds) {
+            sum[u] = more;
+            continue;
+          }
+          const float* before = sums + i + u * two;
+          if (k == 0) sum[u] = {hn::LoadU(d, before), hn::LoadU(d, before + step)};
+          sum[u] = {hn::Add(sum[u].a, more.a), hn::Add(sum[u].b, more.b)};
+        }
       }
-      // In `sums`, too, they lie in the order of halves.
-      Halves<hn::ScalableTag<float>> sum = LoadHalves(d, one + i);
-      if (kAdds) {
-        sum.a = hn::Add(hn::LoadU(d, sums + i), sum.a);
-        sum.b = hn::Add(hn::LoadU(d, sums + i + step), sum.b);
-      }
-      if (kFirstEnds) StreamHalves(sum, d, one_result + i);
-      if (kSecond == Second::kNone) continue;
-      const Halves<hn::ScalableTag<float>> more = LoadHalves(d, other + i);
-      sum = kFirstEnds
-                ? more
-                : Halves<hn::ScalableTag<float>>{hn::Add(sum.a, more.a), hn::Add(sum.b, more.b)};
-      if (kSecond == Second::kEnds) {
-        StreamHalves(sum, d, other_result + i);
-      } else {
-        hn::StoreU(sum.a, d, sums + i);
-        hn::StoreU(sum.b, d, sums + i + step);
+      HWY_UNROLL(4)
+      for (int64_t u = 0; u < kUnits; ++u) {
+        const int64_t at = i + u * two;
+        if (kEnds) {
+          StreamHalves(sum[u], d, result + at);
+        } else {
+          hn::StoreU(sum[u].a, d, sums + at);
+          hn::StoreU(sum[u].b, d, sums + at + step);
+        }
       }
     }
   }
   ForVectors(columns - i, [&, done = i](int64_t j, size_t valid) HWY_ATTR {
     const int64_t at = done + j;
-    hwy::Prefetch(later_one + at);
-    hwy::Prefetch(later_other + at);
-    auto sum = LoadSome(d, one + at, valid);
+    auto sum = LoadSome(d, row[0] + at, valid);
     if (kAdds) sum = hn::Add(LoadSome(d, sums + at, valid), sum);
-    if (kFirstEnds) StoreSome(sum, d, one_result + at, valid);
-    if (kSecond == Second::kNone) return;
-    const auto more = LoadSome(d, other + at, valid);
-    sum = kFirstEnds ? more : hn::Add(sum, more);
-    if (kSecond == Second::kEnds)
-      StoreSome(sum, d, other_result + at, valid);
+    for (size_t k = 0; k < kRows; ++k) {
+      hwy::Prefetch(next[k] + at);
+      if (k != 0) sum = hn::Add(sum, LoadSome(d, row[k] + at, valid));
+    }
+    if (kEnds)
+      StoreSome(sum, d, result + at, valid);
     else
       StoreSome(sum, d, sums + at, valid);
   });
 }
 
-template <class T, bool kAdds, bool kFirstEnds>
-constexpr decltype(&SumTwo<T, false, false, Second::kNone>) kSumTwo[] = {
-    SumTwo<T, kAdds, kFirstEnds, Second::kNone>, SumTwo<T, kAdds, kFirstEnds, Second::kGoesOn>,
-    SumTwo<T, kAdds, kFirstEnds, Second::kEnds>};
+// Of each number of rows: that begin a sum or add to one, and end it or do not.
+template <class T, bool kAdds, bool kEnds>
+constexpr decltype(&SumTogether<T, 1, false, false>) kSums[kTogether] = {
+    SumTogether<T, 1, kAdds, kEnds>, SumTogether<T, 2, kAdds, kEnds>,
+    SumTogether<T, 3, kAdds, kEnds>, SumTogether<T, 4, kAdds, kEnds>};
+
+// Two rows to two places.
+template <class T>
+void CopyTwo(const T* const* rows, const T* const* later, T* const* results, int64_t columns,
+             bool stream) {
+  const hn::ScalableTag<uint8_t> d;
+  const size_t lanes = hn::Lanes(d), bytes = static_cast<size_t>(columns) * sizeof(T);
+  const auto bytes_of = [](const T* p) { return reinterpret_cast<const uint8_t*>(p); };
+  const uint8_t *one = bytes_of(rows[0]), *other = bytes_of(rows[1]);
+  const uint8_t *later_one = bytes_of(later[0]), *later_other = bytes_of(later[1]);
+  auto *one_to = reinterpret_cast<uint8_t*>(results[0]),
+       *other_to = reinterpret_cast<uint8_t*>(results[1]);
+  size_t at = 0;
+  if (stream) {
+    for (; at + lanes <= bytes; at += lanes) {
+      hwy::Prefetch(later_one + at);
+      hwy::Prefetch(later_other + at);
+      const auto first = hn::LoadU(d, one + at), second = hn::LoadU(d, other + at);
+      hn::Stream(first, d, one_to + at);
+      hn::Stream(second, d, other_to + at);
+    }
+  }
+  std::memcpy(one_to + at, one + at, bytes - at);
+  std::memcpy(other_to + at, other + at, bytes - at);
+}
 
 // The rows of dweight of the ids of `uses`.
 template <class T>
@@ -158,23 +181,29 @@ HWY_INLINE void SumRows(std::span<const EmbeddingUses::Use> uses, const T* dy, T
   const size_t count = uses.size();
   for (int64_t column = 0; column < width; column += kColumns) {
     const int64_t columns = std::min(kColumns, width - column);
-    const auto summand = [&](size_t i) HWY_ATTR {
-      const auto [place, id] = uses[std::min(i, count - 1)];
-      return Summand<T>{dy + place * width + column, dweight + id * width + column,
-                        i + 1 >= count || uses[i + 1].id != id};
+    const auto row_at = [&](size_t i) HWY_ATTR {
+      return dy + uses[std::min(i, count - 1)].place * width + column;
+    };
+    const auto result_of = [&](size_t i) HWY_ATTR { return dweight + uses[i].id * width + column; };
+    const auto begins = [&](size_t i) HWY_ATTR {  // whether an id does
+      return i == 0 || i >= count || uses[i].id != uses[i - 1].id;
     };
     const auto ahead = static_cast<size_t>(RowsAhead(static_cast<size_t>(columns) * sizeof(T)));
-    bool adds = false;
-    for (size_t i = 0; i < count; i += 2) {
-      const Summand<T> first = summand(i), second = summand(i + 1);
-      const T* later[2] = {summand(i + ahead).row, summand(i + ahead + 1).row};
-      const auto how = static_cast<size_t>(i + 1 == count ? Second::kNone
-                                           : second.ends  ? Second::kEnds
-                                                          : Second::kGoesOn);
-      const auto* sum = adds ? (first.ends ? kSumTwo<T, true, true> : kSumTwo<T, true, false>)
-                             : (first.ends ? kSumTwo<T, false, true> : kSumTwo<T, false, false>);
-      sum[how](first, second, later, columns, sums, stream);
-      adds = !second.ends;
+    for (size_t i = 0, rows = 0; i < count; i += rows) {
+      for (rows = 1; rows < kTogether && !begins(i + rows);) ++rows;
+      const bool adds = !begins(i), ends = begins(i + rows);
+      const bool two = rows == 1 && !adds && i + 1 < count && begins(i + 2);
+      if (two) rows = 2;
+      const T *row[kTogether], *later[kTogether];
+      for (size_t k = 0; k < rows; ++k) row[k] = row_at(i + k), later[k] = row_at(i + ahead + k);
+      if (two) {
+        T* const results[] = {result_of(i), result_of(i + 1)};
+        CopyTwo(row, later, results, columns, stream);
+        continue;
+      }
+      const auto* sum = adds ? (ends ? kSums<T, true, true> : kSums<T, true, false>)
+                             : (ends ? kSums<T, false, true> : kSums<T, false, false>);
+      sum[rows - 1](row, later, result_of(i), columns, sums, stream);
     }
   }
 }
