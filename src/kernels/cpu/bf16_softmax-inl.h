@@ -26,8 +26,8 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
 
-// What is still to be written of a row whose sum is known: its numbers from i on, 32 of them, as
-// halves, of which `count` there are.
+// What is still to be written of a row whose sum is known: (i, count) gives 32 of its numbers from
+// i on, as halves; count: how many there are up to the row's end.
 class SoftmaxEnd {
  public:
   static constexpr bool kKeepsExps = true;
@@ -81,13 +81,12 @@ HWY_INLINE void RowsOneBehind(int64_t width, int64_t rows, const hwy::bfloat16_t
   End end;
   const auto write = [&](int64_t i, int64_t lines) HWY_ATTR {
     Halves<hn::ScalableTag<float>> v[kLines];
-    for (int64_t k = 0; k < lines; ++k) v[k] = end(i + k * kLine, width - i);
-    for (int64_t k = 0; k < lines; ++k) {
-      auto* to = waiting + i + k * kLine;
+    for (int64_t k = 0, at = i; k < lines; ++k, at += kLine) v[k] = end(at, width - at);
+    for (int64_t k = 0, at = i; k < lines; ++k, at += kLine) {
       if (stream)
-        StreamHalves(v[k], d, to);
+        StreamHalves(v[k], d, waiting + at);
       else
-        StoreSomeHalves(v[k], d, to, static_cast<size_t>(width - i - k * kLine));
+        StoreSomeHalves(v[k], d, waiting + at, static_cast<size_t>(width - at));
     }
   };
   const auto write_beside = [&](int64_t i, int64_t lines) HWY_ATTR {
