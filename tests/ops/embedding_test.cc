@@ -51,6 +51,15 @@ TEST(Embedding, LargeGradientsAreTheSums) {
   }
 }
 
+// As much work as any other list, and not the square of it.
+TEST(Embedding, OneIdMayStandEverywhere) {
+  constexpr int64_t kCount = 4'000'000;
+  const Tensor ids = full({kCount}, 1, {DType::kInt64});
+  const Tensor weight = zeros({3, 1}).set_requires_grad();
+  backward({embedding(weight, ids)}, {full({kCount, 1}, 0.5)});
+  EXPECT_EQ(weight.grad().to_vector<float>(), (std::vector<float>{0, kCount / 2, 0}));
+}
+
 TEST(Embedding, ThrowsForAnIdOutsideTheTable) {
   for (Device device : {Device::kCpu, Device::kRef}) {
     const Tensor weight = zeros({5, 2}, {DType::kFloat32, device});

@@ -77,8 +77,8 @@ bool EmbeddingUses::stands_somewhere(int64_t id) const {
 
 // The first of the uses from number i on with which an id begins.
 int64_t EmbeddingUses::border(int64_t i) const {
-  while (i > 0 && i < used_ && uses_[i].id == uses_[i - 1].id) ++i;
-  return i;
+  const bool inside = i > 0 && i < used_ && uses_[i].id == uses_[i - 1].id;
+  return inside ? static_cast<int64_t>(ends_[uses_[i].id]) : i;
 }
 
 std::span<const EmbeddingUses::Use> EmbeddingUses::part(int64_t part, int64_t parts) const {
