@@ -51,6 +51,17 @@ TEST_F(ReadingOrder, WhatFillsTheCacheIsTheLastToBeHeld) {
   let_go();
 }
 
+// It waits for the others alone: one piece is more than it has the time for.
+TEST_F(ReadingOrder, TheCallerHoldsOnePiece) {
+  const Weight first = weight(), second = weight(), third = weight();
+  for (const Weight& one : {first, second, third}) read(one);
+  begin_to_read(0, first, first.get(), kBytes);
+  EXPECT_EQ(second.use_count(), 2);
+  EXPECT_EQ(third.use_count(), 1);
+  let_go();
+  EXPECT_EQ(second.use_count(), 1);
+}
+
 TEST_F(ReadingOrder, AnotherOrderIsLearnt) {
   const Weight first = weight(), second = weight(), third = weight();
   for (const Weight& one : {first, second, first, third, first}) read(one);

@@ -28,55 +28,59 @@ HWY_INLINE int64_t RowsAhead(size_t row_bytes) {
   constexpr size_t kBytesAhead = 8192;
   return static_cast<int64_t>(std::max<size_t>(kBytesAhead / std::max<size_t>(row_bytes, 1), 1));
 }
-constexpr int kToFirstCache = 3;
 constexpr size_t kLine = 64;
 
-// Copies a row and asks for another on the way: a whole row asked for at once would hold up the
+// Copies two rows, side by side, and asks for two others on the way: rows at once would hold up the
 // copy, and processors drop what comes faster than memory does. The loop is as short as can be: the
-// more of it the processor holds at a time, the more reads are under way (a tenth of the time).
+// more of it the processor holds at a time, the more reads are under way.
 template <bool kStream>
-HWY_INLINE void CopyRowAs(const uint8_t* row, uint8_t* y, size_t bytes, const uint8_t* later) {
+HWY_INLINE void CopyTwoAs(const uint8_t* const* rows, const uint8_t* const* later,
+                          uint8_t* const* results, size_t bytes) {
   const hn::ScalableTag<uint8_t> d;
-  const size_t lanes = hn::Lanes(d), part = 2 * lanes;
+  const size_t lanes = hn::Lanes(d);
   size_t at = 0;
-  for (; at + part <= bytes; at += part) {
-    __builtin_prefetch(later + at, /*read*/ 0, kToFirstCache);
-    if (lanes >= kLine) __builtin_prefetch(later + at + lanes, /*read*/ 0, kToFirstCache);
-    const auto first = hn::LoadU(d, row + at), second = hn::LoadU(d, row + at + lanes);
+  for (; at + lanes <= bytes; at += lanes) {
+    hwy::Prefetch(later[0] + at);
+    hwy::Prefetch(later[1] + at);
+    const auto first = hn::LoadU(d, rows[0] + at), second = hn::LoadU(d, rows[1] + at);
     if (kStream) {
-      hn::Stream(first, d, y + at);
-      hn::Stream(second, d, y + at + lanes);
+      hn::Stream(first, d, results[0] + at);
+      hn::Stream(second, d, results[1] + at);
     } else {
-      hn::StoreU(first, d, y + at);
-      hn::StoreU(second, d, y + at + lanes);
+      hn::StoreU(first, d, results[0] + at);
+      hn::StoreU(second, d, results[1] + at);
     }
   }
-  if (at < bytes) {
-    __builtin_prefetch(later + at, /*read*/ 0, kToFirstCache);
-    std::memcpy(y + at, row + at, bytes - at);
-  }
+  for (int k = 0; k < 2; ++k) std::memcpy(results[k] + at, rows[k] + at, bytes - at);
 }
-HWY_INLINE void CopyRow(const void* row, void* y, size_t bytes, bool stream, const void* later) {
-  const auto *from = static_cast<const uint8_t*>(row), *ahead = static_cast<const uint8_t*>(later);
-  auto* to = static_cast<uint8_t*>(y);
-  if (stream && reinterpret_cast<uintptr_t>(y) % kLine == 0)
-    CopyRowAs<true>(from, to, bytes, ahead);
+HWY_INLINE void CopyTwo(const uint8_t* const* rows, const uint8_t* const* later,
+                        uint8_t* const* results, size_t bytes, bool stream) {
+  if (stream)
+    CopyTwoAs<true>(rows, later, results, bytes);
   else
-    CopyRowAs<false>(from, to, bytes, ahead);
+    CopyTwoAs<false>(rows, later, results, bytes);
 }
 
 // Floor: one read and one write of the rows.
 void Embedding(const void* weight, const int64_t* ids, int64_t count, size_t row_bytes, void* y) {
   const auto* from = static_cast<const uint8_t*>(weight);
   auto* to = static_cast<uint8_t*>(y);
-  const bool stream = worth_streaming(count * static_cast<int64_t>(row_bytes));
-  const auto row_of = [&](int64_t i) { return from + static_cast<size_t>(ids[i]) * row_bytes; };
+  const bool stream = worth_streaming(count * static_cast<int64_t>(row_bytes)) &&
+                      IsStreamable(to) && row_bytes % kLine == 0;
   const int64_t ahead = RowsAhead(row_bytes);
   const int64_t grain = row_grain(static_cast<int64_t>(row_bytes / 4));
   parallel_ranges(count, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t i = begin; i < end; ++i)
-      CopyRow(row_of(i), to + static_cast<size_t>(i) * row_bytes, row_bytes, stream,
-              row_of(std::min(i + ahead, end - 1)));
+    const auto row = [&](int64_t i) HWY_ATTR {
+      return from + static_cast<size_t>(ids[std::min(i, end - 1)]) * row_bytes;
+    };
+    for (int64_t i = begin; i < end; i += 2) {
+      const int64_t last = std::min(i + 1, end - 1);  // of an odd number the last one twice
+      const uint8_t *const rows[] = {row(i), row(last)}, *const later[] = {row(i + ahead),
+                                                                           row(i + ahead + 1)};
+      uint8_t* const results[] = {to + static_cast<size_t>(i) * row_bytes,
+                                  to + static_cast<size_t>(last) * row_bytes};
+      CopyTwo(rows, later, results, row_bytes, stream);
+    }
     hwy::FlushStream();
   });
 }
@@ -148,31 +152,6 @@ constexpr decltype(&SumTogether<T, 1, false, false>) kSums[kTogether] = {
     SumTogether<T, 1, kAdds, kEnds>, SumTogether<T, 2, kAdds, kEnds>,
     SumTogether<T, 3, kAdds, kEnds>, SumTogether<T, 4, kAdds, kEnds>};
 
-// Two rows to two places.
-template <class T>
-void CopyTwo(const T* const* rows, const T* const* later, T* const* results, int64_t columns,
-             bool stream) {
-  const hn::ScalableTag<uint8_t> d;
-  const size_t lanes = hn::Lanes(d), bytes = static_cast<size_t>(columns) * sizeof(T);
-  const auto bytes_of = [](const T* p) { return reinterpret_cast<const uint8_t*>(p); };
-  const uint8_t *one = bytes_of(rows[0]), *other = bytes_of(rows[1]);
-  const uint8_t *later_one = bytes_of(later[0]), *later_other = bytes_of(later[1]);
-  auto *one_to = reinterpret_cast<uint8_t*>(results[0]),
-       *other_to = reinterpret_cast<uint8_t*>(results[1]);
-  size_t at = 0;
-  if (stream) {
-    for (; at + lanes <= bytes; at += lanes) {
-      hwy::Prefetch(later_one + at);
-      hwy::Prefetch(later_other + at);
-      const auto first = hn::LoadU(d, one + at), second = hn::LoadU(d, other + at);
-      hn::Stream(first, d, one_to + at);
-      hn::Stream(second, d, other_to + at);
-    }
-  }
-  std::memcpy(one_to + at, one + at, bytes - at);
-  std::memcpy(other_to + at, other + at, bytes - at);
-}
-
 // The rows of dweight of the ids of `uses`.
 template <class T>
 HWY_INLINE void SumRows(std::span<const EmbeddingUses::Use> uses, const T* dy, T* dweight,
@@ -197,8 +176,12 @@ HWY_INLINE void SumRows(std::span<const EmbeddingUses::Use> uses, const T* dy, T
       const T *row[kTogether], *later[kTogether];
       for (size_t k = 0; k < rows; ++k) row[k] = row_at(i + k), later[k] = row_at(i + ahead + k);
       if (two) {
-        T* const results[] = {result_of(i), result_of(i + 1)};
-        CopyTwo(row, later, results, columns, stream);
+        const auto bytes_of = [](const T* p) { return reinterpret_cast<const uint8_t*>(p); };
+        const uint8_t *const rows_of[] = {bytes_of(row[0]), bytes_of(row[1])},
+                             *const later_of[] = {bytes_of(later[0]), bytes_of(later[1])};
+        uint8_t* const results[] = {reinterpret_cast<uint8_t*>(result_of(i)),
+                                    reinterpret_cast<uint8_t*>(result_of(i + 1))};
+        CopyTwo(rows_of, later_of, results, static_cast<size_t>(columns) * sizeof(T), stream);
         continue;
       }
       const auto* sum = adds ? (ends ? kSums<T, true, true> : kSums<T, true, false>)
