@@ -5,7 +5,8 @@
 namespace glassformer {
 
 // Rows [rows, width] of x, dy, y, dx, contiguous, width >= 1; weight, bias, dweight, dbias [width].
-// mean and rstd [rows] are float32, or float64 where x is. weight and bias may be absent.
+// mean and rstd [rows] are float32, or float64 where x is. weight and bias may be absent, and mean
+// and rstd where they are results.
 //
 // mean = sum_j x_j / n, rstd = 1 / sqrt(sum_j (x_j - mean)^2 / n + epsilon)
 // y_j = (x_j - mean) rstd weight_j + bias_j

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstdint>
+#include <atomic>
+#include <cstddef>
 #include <type_traits>
 
 #include "glassformer/tensor/tensor.h"
@@ -17,30 +18,48 @@ namespace glassformer {
 //   call(kSoftmax, x, y);
 //
 // The first tensor of a call decides device and dtype. Kernels get tensors that the op has checked
-// and, for results, allocated; an absent optional argument is an undefined tensor. The constant
-// itself is the key: a kernel is looked up by its address.
+// and, for results, allocated; an absent optional argument is an undefined tensor.
+
+// A row of the table, type-erased; the typed functions below are the ones to use.
+using AnyFunction = void (*)();
+class KernelRow {
+ public:
+  void set(Device device, DType dtype, AnyFunction function) {
+    at(device, dtype).store(function, std::memory_order_release);
+  }
+  // Null where there is none.
+  AnyFunction find(Device device, DType dtype) {
+    const AnyFunction found = at(device, dtype).load(std::memory_order_acquire);
+    return found != nullptr ? found : find_registered(device, dtype);
+  }
+
+ private:
+  std::atomic<AnyFunction>& at(Device device, DType dtype) {
+    return functions_[static_cast<size_t>(device)][static_cast<size_t>(dtype)];
+  }
+  AnyFunction find_registered(Device device, DType dtype);  // fills the table, the first time
+
+  std::atomic<AnyFunction> functions_[kDeviceCount][kDTypeCount] = {};
+};
+
+// The constant holds its own row, so that a look-up is one read.
 template <class Signature>
 struct Kernel {
   const char* name;
+  mutable KernelRow row = {};
 };
 
-using AnyFunction = void (*)();
-
-// Type-erased table; the typed functions below are the ones to use.
-void set_kernel(const void* kernel, Device device, DType dtype, AnyFunction function);
-AnyFunction find_kernel(const void* kernel, Device device,
-                        DType dtype);  // null where there is none
 [[noreturn]] void throw_unsupported(const char* name, Device device, DType dtype);
 
 template <class... Args>
 void add_kernel(const Kernel<void(Args...)>& kernel, Device device, DType dtype,
                 std::type_identity_t<void (*)(Args...)> function) {
-  set_kernel(&kernel, device, dtype, reinterpret_cast<AnyFunction>(function));
+  kernel.row.set(device, dtype, reinterpret_cast<AnyFunction>(function));
 }
 
 template <class Signature>
 bool is_supported(const Kernel<Signature>& kernel, Device device, DType dtype) {
-  return find_kernel(&kernel, device, dtype) != nullptr;
+  return kernel.row.find(device, dtype) != nullptr;
 }
 
 // Opens the memory of one argument for as long as the kernel runs: a tensor, a struct that lists
@@ -76,7 +95,7 @@ class OpenMemory {
 template <class... Args>
 void call(const Kernel<void(const Tensor&, Args...)>& kernel, const Tensor& first,
           std::type_identity_t<Args>... args) {
-  const AnyFunction found = find_kernel(&kernel, first.device(), first.dtype());
+  const AnyFunction found = kernel.row.find(first.device(), first.dtype());
   if (found == nullptr) throw_unsupported(kernel.name, first.device(), first.dtype());
   const auto function = reinterpret_cast<void (*)(const Tensor&, Args...)>(found);
   const OpenMemory open_first(first);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -18,52 +17,65 @@ namespace {
 constexpr size_t kSmallest = 256;
 constexpr size_t kSmallestShared = size_t{1} << 20;  // blocks that other sizes may use too
 
-// Rounds up to one of four sizes an octave: at most a fifth is wasted, and sizes that differ a
-// little (a last, shorter batch) reuse the same blocks.
-size_t block_size(size_t bytes) {
-  if (bytes <= kSmallest) return kSmallest;
-  const size_t step = std::bit_floor(bytes - 1) / 4;
-  return (bytes + step - 1) / step * step;
+// Blocks come in four sizes an octave: at most a fifth is wasted, and sizes that differ a little (a
+// last, shorter batch) reuse the same blocks. Size s is (4 + s % 4) / 4 · 2^(s / 4) times the
+// smallest.
+constexpr size_t kSizes = 4 * (64 - std::bit_width(kSmallest));
+constexpr size_t bytes_of(size_t size) { return (kSmallest / 4 * (4 + size % 4)) << (size / 4); }
+
+// The smallest size that holds so many bytes; kSizes where none does.
+constexpr size_t size_for(size_t bytes) {
+  if (bytes <= kSmallest) return 0;
+  const auto octave = static_cast<size_t>(std::bit_width(bytes - 1) - std::bit_width(kSmallest));
+  const size_t step = (kSmallest / 4) << octave;
+  return 4 * octave + (bytes - 1) / step - 3;
 }
+static_assert(size_for(kSmallest) == 0 && size_for(kSmallest + 1) == 1 && bytes_of(1) == 320 &&
+              size_for(320) == 1 && size_for(321) == 2 && size_for(512) == 4 && bytes_of(4) == 512 &&
+              size_for(513) == 5 && bytes_of(5) == 640);
 
 class Cache {
  public:
   void* take(const MemoryBackend& backend, size_t bytes, bool lasting) {
-    size_t size = block_size(bytes);
+    const size_t wanted = size_for(bytes);
+    if (wanted >= kSizes) return nullptr;
     std::lock_guard lock(mutex_);
     void* data = nullptr;
-    if (const auto found = smallest_free(size, lasting); found != free_.end()) {
-      data = found->second.back();
-      if (found->first != size) larger_.emplace(data, size = found->first);
-      found->second.pop_back();
-      stats_.bytes_cached -= size;
+    const size_t size = smallest_free(wanted, lasting);
+    if (std::vector<void*>& blocks = free_[size]; !blocks.empty()) {
+      data = blocks.back();
+      if (size != wanted) larger_.emplace(data, size);
+      blocks.pop_back();
+      stats_.bytes_cached -= bytes_of(size);
     } else {
-      data = backend.allocate(size);
+      data = backend.allocate(bytes_of(size));
       if (data == nullptr && stats_.bytes_cached > 0) {
         release_all(backend);
-        data = backend.allocate(size);
+        data = backend.allocate(bytes_of(size));
       }
       if (data == nullptr) return nullptr;
       ++stats_.system_calls;
     }
-    stats_.bytes_in_use += size;
+    stats_.bytes_in_use += bytes_of(size);
     stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.bytes_in_use);
     return data;
   }
 
   void give(const MemoryBackend& backend, void* data, size_t bytes) noexcept {
-    size_t size = block_size(bytes);
+    size_t size = size_for(bytes);
     std::lock_guard lock(mutex_);
-    if (const auto found = larger_.find(data); found != larger_.end()) {
-      size = found->second;
-      larger_.erase(found);
+    if (!larger_.empty()) {
+      if (const auto found = larger_.find(data); found != larger_.end()) {
+        size = found->second;
+        larger_.erase(found);
+      }
     }
-    stats_.bytes_in_use -= size;
+    stats_.bytes_in_use -= bytes_of(size);
     try {
       free_[size].push_back(data);
-      stats_.bytes_cached += size;
+      stats_.bytes_cached += bytes_of(size);
     } catch (const std::bad_alloc&) {
-      backend.release(data, size);
+      backend.release(data, bytes_of(size));
     }
   }
 
@@ -83,28 +95,28 @@ class Cache {
   }
 
  private:
-  using Blocks = std::map<size_t, std::vector<void*>>;
-
-  // A free block of that size; where there is none, of large ones the next size: what the forward
-  // of a training step took serves its backward, though gradients have other sizes. Not for what
-  // lasts: it would keep more than it needs.
-  Blocks::iterator smallest_free(size_t size, bool lasting) {
-    const size_t limit = lasting || size < kSmallestShared ? size : size + size / 2;
-    auto found = free_.lower_bound(size);
-    while (found != free_.end() && found->first <= limit && found->second.empty()) ++found;
-    return found != free_.end() && found->first <= limit ? found : free_.end();
+  // A size with a free block: the one wanted, or of large ones one of up to half as much again. What
+  // the forward of a training step took serves its backward, though gradients have other sizes.
+  // Not for what lasts: it would keep more than it needs. The one wanted where there is none.
+  size_t smallest_free(size_t wanted, bool lasting) const {
+    if (lasting || bytes_of(wanted) < kSmallestShared) return wanted;
+    const size_t most = bytes_of(wanted) + bytes_of(wanted) / 2;
+    for (size_t size = wanted; size < kSizes && bytes_of(size) <= most; ++size)
+      if (!free_[size].empty()) return size;
+    return wanted;
   }
 
   void release_all(const MemoryBackend& backend) {
-    for (auto& [size, blocks] : free_)
-      for (void* data : blocks) backend.release(data, size);
-    free_.clear();
+    for (size_t size = 0; size < kSizes; ++size) {
+      for (void* data : free_[size]) backend.release(data, bytes_of(size));
+      free_[size].clear();
+    }
     stats_.bytes_cached = 0;
   }
 
   std::mutex mutex_;
-  Blocks free_;
-  std::unordered_map<const void*, size_t> larger_;  // blocks in use that are larger than asked for
+  std::array<std::vector<void*>, kSizes> free_;
+  std::unordered_map<const void*, size_t> larger_;  // sizes of blocks that are larger than asked for
   MemoryStats stats_;
 };
 

@@ -8,22 +8,8 @@
 
 namespace glassformer {
 
-Dims::Dims(std::initializer_list<int64_t> values)
-    : Dims(std::span<const int64_t>(values.begin(), values.size())) {}
-
-Dims::Dims(std::span<const int64_t> values) {
-  for (int64_t value : values) push_back(value);
-}
-
-Dims Dims::filled(int rank, int64_t value) {
-  Dims dims;
-  for (int i = 0; i < rank; ++i) dims.push_back(value);
-  return dims;
-}
-
-void Dims::push_back(int64_t value) {
-  require<ShapeError>(rank_ < kMaxRank, "shape: expected at most {} axes, found more", kMaxRank);
-  values_[static_cast<size_t>(rank_++)] = value;
+void Dims::throw_full() {
+  throw ShapeError(fmt::format("shape: expected at most {} axes, found more", kMaxRank));
 }
 
 Dims Dims::without(int axis) const {
@@ -46,13 +32,6 @@ Dims Dims::inserted(int axis, int64_t value) const {
     if (i < rank_) dims.push_back((*this)[i]);
   }
   return dims;
-}
-
-bool operator==(const Dims& a, const Dims& b) {
-  if (a.rank_ != b.rank_) return false;
-  for (int i = 0; i < a.rank_; ++i)  // a call of memcmp takes longer
-    if (a[i] != b[i]) return false;
-  return true;
 }
 
 std::string Dims::str() const {

@@ -6,21 +6,21 @@
 
 namespace glassformer {
 
-Storage::Storage(Device device, std::byte* data, size_t bytes, bool writable)
+Storage::Storage(Key /*made here alone*/, Device device, std::byte* data, size_t bytes, bool writable)
     : device_(device), writable_(writable), data_(data), bytes_(bytes) {}
 
 std::shared_ptr<Storage> Storage::allocate(Device device, size_t bytes, bool lasting) {
   void* data = cached_allocate(device, bytes, lasting);
-  std::shared_ptr<Storage> storage(
-      new Storage(device, static_cast<std::byte*>(data), bytes, /*writable=*/true));
+  auto storage = std::make_shared<Storage>(Key(), device, static_cast<std::byte*>(data), bytes,
+                                           /*writable=*/true);
   storage->from_allocator_ = true;
   return storage;
 }
 
 std::shared_ptr<Storage> Storage::wrap(void* data, size_t bytes, std::shared_ptr<const void> owner,
                                        bool writable) {
-  std::shared_ptr<Storage> storage(
-      new Storage(Device::kCpu, static_cast<std::byte*>(data), bytes, writable));
+  auto storage = std::make_shared<Storage>(Key(), Device::kCpu, static_cast<std::byte*>(data),
+                                           bytes, writable);
   storage->owner_ = std::move(owner);
   return storage;
 }

@@ -65,6 +65,17 @@ void gather_any(const std::byte* base, const Tensor& view, std::vector<To>& out)
 
 }  // namespace
 
+Tensor::Impl::Impl(std::shared_ptr<Storage> on, const Shape& sizes, const Strides& steps,
+                   int64_t first, int64_t elements, DType type)
+    : storage(std::move(on)),
+      shape(sizes),
+      strides(steps),
+      offset(first),
+      count(elements),
+      dtype(type),
+      device(storage->device()),
+      contiguous(glassformer::contiguous(shape, strides)) {}
+
 void Tensor::throw_undefined() { throw ValueError("tensor: expected a tensor, found none"); }
 
 int64_t Tensor::size(int axis) const { return shape()[normalize_axis("size", axis, rank())]; }
@@ -173,10 +184,8 @@ Tensor Tensor::from_storage(std::shared_ptr<Storage> storage, const Shape& shape
                         "view: expected memory aligned to {} bytes for {}, found less",
                         size_of(dtype), name_of(dtype));
   }
-  const Device device = storage->device();
   Tensor tensor;
-  tensor.impl_ = std::make_shared<Impl>(Impl{std::move(storage), shape, strides, offset, count,
-                                             dtype, device, contiguous(shape, strides), nullptr});
+  tensor.impl_ = std::make_shared<Impl>(std::move(storage), shape, strides, offset, count, dtype);
   return tensor;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -11,7 +12,10 @@ namespace glassformer {
 enum class Device : uint8_t { kRef, kCpu, kCuda };
 inline constexpr int kDeviceCount = 3;
 
-std::string_view name_of(Device device);
+inline constexpr std::array<std::string_view, kDeviceCount> kDeviceNames{"ref", "cpu", "cuda"};
+constexpr std::string_view name_of(Device device) {
+  return kDeviceNames[static_cast<size_t>(device)];
+}
 
 // Throws ValueError for an unknown name.
 Device device_from_name(std::string_view name);

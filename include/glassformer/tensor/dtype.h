@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -20,10 +21,25 @@ enum class DType : uint8_t {
 };
 inline constexpr int kDTypeCount = 8;
 
-size_t size_of(DType dtype);
-std::string_view name_of(DType dtype);         // "float32", "bfloat16", ...
+struct DTypeInfo {
+  std::string_view name;  // "float32", "bfloat16", ...
+  size_t size;
+  bool floating;
+};
+inline constexpr std::array<DTypeInfo, kDTypeCount> kDTypeInfo{{{"float32", 4, true},
+                                                                {"float64", 8, true},
+                                                                {"bfloat16", 2, true},
+                                                                {"float16", 2, true},
+                                                                {"int8", 1, false},
+                                                                {"int32", 4, false},
+                                                                {"int64", 8, false},
+                                                                {"bool", 1, false}}};
+constexpr const DTypeInfo& info_of(DType dtype) { return kDTypeInfo[static_cast<size_t>(dtype)]; }
+constexpr size_t size_of(DType dtype) { return info_of(dtype).size; }
+constexpr std::string_view name_of(DType dtype) { return info_of(dtype).name; }
+constexpr bool is_floating(DType dtype) { return info_of(dtype).floating; }
+
 DType dtype_from_name(std::string_view name);  // throws ValueError for an unknown name
-bool is_floating(DType dtype);
 
 // The DType of a C++ type.
 template <class T>

@@ -14,9 +14,16 @@ inline constexpr int kMaxRank = 8;
 class Dims {
  public:
   Dims() = default;
-  Dims(std::initializer_list<int64_t> values);
-  explicit Dims(std::span<const int64_t> values);  // throws ShapeError over kMaxRank
-  static Dims filled(int rank, int64_t value);
+  Dims(std::initializer_list<int64_t> values)
+      : Dims(std::span<const int64_t>(values.begin(), values.size())) {}
+  explicit Dims(std::span<const int64_t> values) {  // throws ShapeError over kMaxRank
+    for (int64_t value : values) push_back(value);
+  }
+  static Dims filled(int rank, int64_t value) {
+    Dims dims;
+    for (int i = 0; i < rank; ++i) dims.push_back(value);
+    return dims;
+  }
 
   int rank() const { return rank_; }
   bool empty() const { return rank_ == 0; }
@@ -26,15 +33,26 @@ class Dims {
   const int64_t* begin() const { return values_.data(); }
   const int64_t* end() const { return values_.data() + rank_; }
 
-  void push_back(int64_t value);  // throws ShapeError at kMaxRank
+  void push_back(int64_t value) {  // throws ShapeError at kMaxRank
+    if (rank_ >= kMaxRank) [[unlikely]]
+      throw_full();
+    values_[static_cast<size_t>(rank_++)] = value;
+  }
   Dims without(int axis) const;
   Dims with(int axis, int64_t value) const;
   Dims inserted(int axis, int64_t value) const;
 
-  friend bool operator==(const Dims& a, const Dims& b);
+  friend bool operator==(const Dims& a, const Dims& b) {
+    if (a.rank_ != b.rank_) return false;
+    for (int i = 0; i < a.rank_; ++i)  // a call of memcmp takes longer
+      if (a[i] != b[i]) return false;
+    return true;
+  }
   std::string str() const;  // "[2, 3]"
 
  private:
+  [[noreturn]] static void throw_full();
+
   std::array<int64_t, kMaxRank> values_{};
   int rank_ = 0;
 };

@@ -12,6 +12,10 @@ namespace glassformer {
 
 // Bytes on one device, shared by the tensors that view them.
 class Storage {
+  struct Key {
+    explicit Key() = default;
+  };
+
  public:
   // Uninitialised memory from the device's caching allocator, 64-byte aligned.
   // What is `lasting` takes no larger block than it needs. Throws DeviceError where the device is
@@ -25,6 +29,7 @@ class Storage {
   // A file mapped read-only; nothing is read until it is touched. Throws FileError.
   static std::shared_ptr<Storage> map_file(const std::filesystem::path& path);
 
+  Storage(Key, Device device, std::byte* data, size_t bytes, bool writable);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -53,8 +58,6 @@ class Storage {
   static bool closes(Device device) { return device == Device::kRef; }
 
  private:
-  Storage(Device device, std::byte* data, size_t bytes, bool writable);
-
   Device device_;
   bool writable_;
   bool from_allocator_ = false, mapped_ = false;

@@ -78,14 +78,16 @@ class Tensor {
 
  private:
   struct Impl {
+    Impl(std::shared_ptr<Storage> storage, const Shape& shape, const Strides& strides,
+         int64_t offset, int64_t count, DType dtype);
+
     std::shared_ptr<Storage> storage;
     Shape shape;
     Strides strides;
-    int64_t offset = 0;
-    int64_t count = 0;
-    DType dtype = DType::kFloat32;
-    Device device = Device::kCpu;  // the storage's, which checks then need not touch
-    bool contiguous = true;
+    int64_t offset, count;
+    DType dtype;
+    Device device;  // the storage's, which checks then need not touch
+    bool contiguous;
     std::shared_ptr<GradientState> gradient;
   };
   const Impl& impl() const {

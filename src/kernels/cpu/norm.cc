@@ -118,21 +118,25 @@ HWY_INLINE void Normalize(const T* x, const float* weight, const float* bias, Ce
   });
 }
 
+HWY_INLINE float* OutputOrNull(const Tensor& y) {
+  return y.defined() ? output<float>(y) : nullptr;
+}
+
 // Floor: one read and one write of the row from memory; it stays in the cache between the passes.
 void LayerNorm(const Tensor& x_in, const Tensor& weight_in, const Tensor& bias_in,
                const Tensor& y_out, const Tensor& mean_out, const Tensor& rstd_out,
                double epsilon) {
   const bool stream = Streams(y_out);
   const Parameters weight(weight_in, width_of(x_in)), bias(bias_in, width_of(x_in));
-  float *means = output<float>(mean_out), *rstds = output<float>(rstd_out);
+  float *means = OutputOrNull(mean_out), *rstds = OutputOrNull(rstd_out);
   const auto of_row = [&]<class T>(int64_t n, int64_t row, const T* x, T* y) HWY_ATTR {
     Centre mean;
     float variance;
     LayerMoments(x, n, mean, variance);
     const float rstd = 1.0F / std::sqrt(variance + static_cast<float>(epsilon));
     Normalize(x, weight.data(), bias.data(), mean, rstd, y, n, stream);
-    means[row] = mean.centre + mean.rest;
-    rstds[row] = rstd;
+    if (means != nullptr) means[row] = mean.centre + mean.rest;
+    if (rstds != nullptr) rstds[row] = rstd;
   };
   ForRows(of_row, x_in, y_out);
 }
@@ -141,11 +145,11 @@ void RmsNorm(const Tensor& x_in, const Tensor& weight_in, const Tensor& y_out,
              const Tensor& rstd_out, double epsilon) {
   const bool stream = Streams(y_out);
   const Parameters weight(weight_in, width_of(x_in));
-  float* rstds = output<float>(rstd_out);
+  float* rstds = OutputOrNull(rstd_out);
   const auto of_row = [&]<class T>(int64_t n, int64_t row, const T* x, T* y) HWY_ATTR {
     const float rstd = 1.0F / std::sqrt(MeanSquare(x, n) + static_cast<float>(epsilon));
     Normalize(x, weight.data(), nullptr, Centre{}, rstd, y, n, stream);
-    rstds[row] = rstd;
+    if (rstds != nullptr) rstds[row] = rstd;
   };
   ForRows(of_row, x_in, y_out);
 }

@@ -34,8 +34,8 @@ void layer_norm(const Tensor& x_in, const Tensor& weight, const Tensor& bias, co
     const T rstd = 1 / std::sqrt(squares / static_cast<T>(n) + static_cast<T>(epsilon));
     for (int64_t j = 0; j < n; ++j)
       y[j] = (x[j] - mean) * rstd * at_or<T>(weight, j, 1) + at_or<T>(bias, j, 0);
-    output<T>(mean_out)[row] = mean;
-    output<T>(rstd_out)[row] = rstd;
+    if (mean_out.defined()) output<T>(mean_out)[row] = mean;
+    if (rstd_out.defined()) output<T>(rstd_out)[row] = rstd;
   }
 }
 
@@ -81,7 +81,7 @@ void rms_norm(const Tensor& x_in, const Tensor& weight, const Tensor& y_out, con
     const T mean_square = std::inner_product(x, x + n, x, T(0)) / static_cast<T>(n);
     const T rstd = 1 / std::sqrt(mean_square + static_cast<T>(epsilon));
     for (int64_t j = 0; j < n; ++j) y[j] = x[j] * rstd * at_or<T>(weight, j, 1);
-    output<T>(rstd_out)[row] = rstd;
+    if (rstd_out.defined()) output<T>(rstd_out)[row] = rstd;
   }
 }
 
