@@ -149,9 +149,12 @@ HWY_INLINE void AddAllValues(const float* weights, int64_t count, int64_t size, 
   int64_t i = 0;
   for (; i + 4 * lanes <= size; i += 4 * lanes) AddValues<4, T>(weights, count, i, out + i, value);
   for (; i + lanes <= size; i += lanes) AddValues<1, T>(weights, count, i, out + i, value);
-  for (; i < size; ++i)
-    for (int64_t j = 0; j < count; ++j)
-      out[i] = std::fma(weights[j], LoadOne(value(j) + i), out[i]);
+  if (i == size) return;
+  const auto rest = static_cast<size_t>(size - i);
+  auto sum = LoadF32N(d, out + i, rest);
+  for (int64_t j = 0; j < count; ++j)
+    sum = hn::MulAdd(hn::Set(d, weights[j]), LoadF32N(d, value(j) + i, rest), sum);
+  StoreF32N(sum, d, out + i, rest);
 }
 
 // The heads of one row that share key head `key_head`.
