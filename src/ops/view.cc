@@ -166,6 +166,7 @@ Tensor expand(const Tensor& x, const Shape& shape) {
 
 Tensor reshape(const Tensor& x, const Shape& shape_in) {
   check_defined("reshape", "x", x);
+  if (shape_in == x.shape()) return x;
   const Shape shape = resolve(x, shape_in);
   if (shape == x.shape()) return x;
   const std::optional<Strides> strides =

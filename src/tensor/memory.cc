@@ -31,8 +31,8 @@ constexpr size_t size_for(size_t bytes) {
   return 4 * octave + (bytes - 1) / step - 3;
 }
 static_assert(size_for(kSmallest) == 0 && size_for(kSmallest + 1) == 1 && bytes_of(1) == 320 &&
-              size_for(320) == 1 && size_for(321) == 2 && size_for(512) == 4 && bytes_of(4) == 512 &&
-              size_for(513) == 5 && bytes_of(5) == 640);
+              size_for(320) == 1 && size_for(321) == 2 && size_for(512) == 4 &&
+              bytes_of(4) == 512 && size_for(513) == 5 && bytes_of(5) == 640);
 
 class Cache {
  public:
@@ -95,9 +95,10 @@ class Cache {
   }
 
  private:
-  // A size with a free block: the one wanted, or of large ones one of up to half as much again. What
-  // the forward of a training step took serves its backward, though gradients have other sizes.
-  // Not for what lasts: it would keep more than it needs. The one wanted where there is none.
+  // A size with a free block: the one wanted, or of large ones one of up to half as much again.
+  // What the forward of a training step took serves its backward, though gradients have other
+  // sizes. Not for what lasts: it would keep more than it needs. The one wanted where there is
+  // none.
   size_t smallest_free(size_t wanted, bool lasting) const {
     if (lasting || bytes_of(wanted) < kSmallestShared) return wanted;
     const size_t most = bytes_of(wanted) + bytes_of(wanted) / 2;
@@ -116,7 +117,8 @@ class Cache {
 
   std::mutex mutex_;
   std::array<std::vector<void*>, kSizes> free_;
-  std::unordered_map<const void*, size_t> larger_;  // sizes of blocks that are larger than asked for
+  std::unordered_map<const void*, size_t>
+      larger_;  // sizes of blocks that are larger than asked for
   MemoryStats stats_;
 };
 

@@ -73,11 +73,10 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
   return result;
 }
 
-int normalize_axis(const char* op, int axis, int rank) {
-  require<ShapeError>(axis >= -rank && axis < rank,
-                      "{}: expected an axis from {} to {} for a tensor of rank {}, found {}", op,
-                      -rank, rank - 1, rank, axis);
-  return axis < 0 ? axis + rank : axis;
+void throw_axis(const char* op, int axis, int rank) {
+  throw ShapeError(
+      fmt::format("{}: expected an axis from {} to {} for a tensor of rank {}, found {}", op, -rank,
+                  rank - 1, rank, axis));
 }
 
 }  // namespace glassformer

@@ -6,7 +6,8 @@
 
 namespace glassformer {
 
-Storage::Storage(Key /*made here alone*/, Device device, std::byte* data, size_t bytes, bool writable)
+Storage::Storage(Key /*made here alone*/, Device device, std::byte* data, size_t bytes,
+                 bool writable)
     : device_(device), writable_(writable), data_(data), bytes_(bytes) {}
 
 std::shared_ptr<Storage> Storage::allocate(Device device, size_t bytes, bool lasting) {

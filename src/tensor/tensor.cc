@@ -78,8 +78,6 @@ Tensor::Impl::Impl(std::shared_ptr<Storage> on, const Shape& sizes, const Stride
 
 void Tensor::throw_undefined() { throw ValueError("tensor: expected a tensor, found none"); }
 
-int64_t Tensor::size(int axis) const { return shape()[normalize_axis("size", axis, rank())]; }
-
 const void* Tensor::host_address(DType wanted) const {
   require<DeviceError>(device() == Device::kCpu,
                        "data: expected a tensor on cpu, found one on {}; copy it with to()",

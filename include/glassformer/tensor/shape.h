@@ -69,7 +69,13 @@ Strides contiguous_strides(const Shape& shape);
 // The shape both broadcast to (NumPy's rule). Throws ShapeError, with `op` in its message.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 
+[[noreturn]] void throw_axis(const char* op, int axis, int rank);
+
 // `axis` counted from the end when negative. Throws ShapeError outside [-rank, rank).
-int normalize_axis(const char* op, int axis, int rank);
+inline int normalize_axis(const char* op, int axis, int rank) {
+  if (axis < -rank || axis >= rank) [[unlikely]]
+    throw_axis(op, axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
 
 }  // namespace glassformer

@@ -30,7 +30,9 @@ class Tensor {
   const Shape& shape() const { return impl().shape; }
   const Strides& strides() const { return impl().strides; }  // in elements
   int rank() const { return shape().rank(); }
-  int64_t size(int axis) const;  // counted from the end when negative; throws ShapeError
+  int64_t size(int axis) const {  // counted from the end when negative; throws ShapeError
+    return shape()[normalize_axis("size", axis, rank())];
+  }
   int64_t count() const { return impl().count; }  // the number of elements
   DType dtype() const { return impl().dtype; }
   Device device() const { return impl().device; }

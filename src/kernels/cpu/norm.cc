@@ -118,9 +118,7 @@ HWY_INLINE void Normalize(const T* x, const float* weight, const float* bias, Ce
   });
 }
 
-HWY_INLINE float* OutputOrNull(const Tensor& y) {
-  return y.defined() ? output<float>(y) : nullptr;
-}
+HWY_INLINE float* OutputOrNull(const Tensor& y) { return y.defined() ? output<float>(y) : nullptr; }
 
 // Floor: one read and one write of the row from memory; it stays in the cache between the passes.
 void LayerNorm(const Tensor& x_in, const Tensor& weight_in, const Tensor& bias_in,
