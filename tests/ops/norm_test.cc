@@ -4,6 +4,7 @@
 
 #include "glassformer/ops/batch_norm.h"
 #include "glassformer/ops/gather.h"
+#include "glassformer/tensor/memory.h"
 #include "support/compare.h"
 #include "support/throws.h"
 
@@ -51,6 +52,27 @@ TEST(Norm, RowsThatBeginFarFromTheirMeanLoseNothing) {
   const auto exact = with_gradients(rows(), DType::kFloat64, Device::kRef, norm);
   for (size_t i = 0; i < found.size(); ++i)
     EXPECT_LE(distance(found[i], exact[i]), 1e-6) << "tensor " << i;
+}
+
+// What the backward wants of a row is not kept without one, and changes no bit of the result.
+TEST(Norm, OffTheTapeResultsAreTheSameAndNothingElseIsKept) {
+  for (Device device : {Device::kRef, Device::kCpu}) {
+    Tensor x = to(far_rows(1), device);
+    const Tensor weight = ones({1000}, x.options()), bias = ones({1000}, x.options());
+    const auto norms = [&] {
+      return std::vector{layer_norm(x, weight, bias), rms_norm(x, weight)};
+    };
+    const size_t before = memory_stats(device).bytes_in_use;
+    const std::vector<Tensor> plain = norms();
+    const size_t kept = memory_stats(device).bytes_in_use - before;
+    reset_peak_memory(device);
+    const std::vector<Tensor> alone = norms();
+    EXPECT_EQ(memory_stats(device).peak_in_use, before + 2 * kept) << name_of(device);
+    x.set_requires_grad();
+    const std::vector<Tensor> recorded = norms();
+    for (size_t i = 0; i < plain.size(); ++i)
+      EXPECT_EQ(plain[i].to_vector<float>(), recorded[i].to_vector<float>()) << name_of(device);
+  }
 }
 
 TEST(Norm, BatchStatisticsFarFromZeroLoseNothing) {
