@@ -117,8 +117,7 @@ class Cache {
 
   std::mutex mutex_;
   std::array<std::vector<void*>, kSizes> free_;
-  std::unordered_map<const void*, size_t>
-      larger_;  // sizes of blocks that are larger than asked for
+  std::unordered_map<const void*, size_t> larger_;  // sizes of blocks larger than asked for
   MemoryStats stats_;
 };
 
